@@ -1,0 +1,30 @@
+//go:build deps
+
+package deps
+import (
+ _ "github.com/nats-io/nats.go/jetstream"
+ _ "github.com/nats-io/nats-server/v2/server"
+ _ "github.com/synadia-io/orbit.go/jetstreamext"
+ _ "github.com/cloudevents/sdk-go/v2/event"
+ _ "github.com/cloudevents/sdk-go/v2/binding"
+ _ "github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+ _ "sigs.k8s.io/controller-runtime"
+ _ "sigs.k8s.io/controller-runtime/pkg/client"
+ _ "github.com/bmc-toolbox/bmclib/v2"
+ _ "go.opentelemetry.io/otel/sdk/trace"
+ _ "go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+ _ "github.com/prometheus/client_golang/prometheus/promhttp"
+ _ "github.com/spf13/cobra"
+ _ "github.com/charmbracelet/lipgloss/table"
+ _ "golang.org/x/term"
+ _ "github.com/google/go-cmp/cmp"
+ _ "pgregory.net/rapid"
+ _ "github.com/invopop/jsonschema"
+ _ "github.com/google/uuid"
+ _ "sigs.k8s.io/yaml"
+ _ "golang.org/x/tools/txtar"
+ _ "k8s.io/api/core/v1"
+ _ "k8s.io/client-go/kubernetes"
+ _ "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+ _ "golang.org/x/sync/errgroup"
+)
