@@ -1,0 +1,77 @@
+// Command apigen makes everything that follows from the types in api/v1alpha1:
+// the deep copies beside them and the CustomResourceDefinitions in
+// deploy/crds. Run it from anywhere in the module:
+//
+//	go run ./api/internal/apigen
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+)
+
+// controllerGen makes deep copies and CustomResourceDefinitions. Its version
+// is written into each definition, and must know our Kubernetes minor.
+const controllerGen = "sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0"
+
+// Directories, from the module's root.
+const (
+	typesDir = "api/v1alpha1"
+	crdsDir  = "deploy/crds"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "apigen:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	root, err := moduleRoot()
+	if err != nil {
+		return err
+	}
+	return generate(ctx, root)
+}
+
+// generate runs controller-gen in the module at root. allowDangerousTypes is
+// for the CPU's clock, which users of the API know as a float.
+func generate(ctx context.Context, root string) error {
+	cmd := exec.CommandContext(ctx, "go", "run", controllerGen,
+		"object",
+		"crd:allowDangerousTypes=true,crdVersions=v1",
+		"paths=./"+typesDir,
+		"output:crd:dir="+crdsDir)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = root, os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("run %s: %w", controllerGen, err)
+	}
+	return nil
+}
+
+// moduleRoot finds the nearest go.mod, upwards from the working directory.
+func moduleRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", errors.New("no go.mod above the working directory: run it inside the module")
+		}
+		dir = parent
+	}
+}
