@@ -1,0 +1,158 @@
+package event
+
+import (
+	"time"
+
+	"github.com/metalbus/metalbus/api/v1alpha1"
+)
+
+// Work is what the four sections of the stage services have in common.
+type Work struct {
+	// Op is the operation under way, if it is this section's.
+	Op *Op `json:"op,omitempty"`
+	// Problem is the host's present error in this section.
+	Problem *Problem `json:"problem,omitempty"`
+	// Failures counts problems since the section last succeeded. It outlives
+	// the problem, which goes once something is tried again.
+	Failures int `json:"failures,omitempty"`
+}
+
+// The facts of the registration section beside those of its operations.
+const (
+	CredentialsRotated = "credentials.rotated" // new credentials of a registered host were checked
+	NodeLost           = "node.lost"           // the backend no longer knows the host
+)
+
+// Registration is the host as a node of its backend.
+type Registration struct {
+	Work
+	// Registered is true once the backend and the BMC have accepted the host;
+	// it never becomes false again.
+	Registered bool `json:"registered,omitempty"`
+	// External: the host was externally provisioned when it was registered.
+	External bool `json:"external,omitempty"`
+	// Backend is the name of the backend that holds the host.
+	Backend string `json:"backend,omitempty"`
+	// Node is the host's identity at the backend.
+	Node string `json:"node,omitempty"`
+	// Address is the BMC address that was accepted.
+	Address string `json:"address,omitempty"`
+	// Tried and Good are the newest credentials that were tried, and that worked.
+	Tried v1alpha1.CredentialsStatus `json:"tried,omitzero"`
+	Good  v1alpha1.CredentialsStatus `json:"good,omitzero"`
+	// HardwareProfile is the deprecated profile name that is in effect.
+	HardwareProfile string `json:"hardwareProfile,omitempty"`
+	// Lost: the backend lost the node of a registered host.
+	Lost bool `json:"lost,omitempty"`
+	// Detached: the node is out of the backend at the user's wish.
+	Detached bool `json:"detached,omitempty"`
+	// Removed: the node is out of the backend for good.
+	Removed bool `json:"removed,omitempty"`
+	// Times of the newest registration.
+	Times v1alpha1.OperationMetric `json:"times,omitzero"`
+}
+
+// The facts of the inspection section beside those of its operation.
+const (
+	InspectSkipped  = "inspect.skipped"  // inspection is disabled
+	DetailsSupplied = "details.supplied" // hardware details came from the user
+)
+
+// Inspection is what is known of the hardware.
+type Inspection struct {
+	Work
+	// Done: the hardware is known, or is not to be inspected.
+	Done bool `json:"done,omitempty"`
+	// Again: an available host is being inspected once more.
+	Again bool `json:"again,omitempty"`
+	// Digest is the sha256 of the HardwareDetails in the data stream, "" if
+	// there are none.
+	Digest string `json:"digest,omitempty"`
+	// Source is where they came from: the backend's name, "annotation",
+	// "hardwaredata" or "disabled".
+	Source string `json:"source,omitempty"`
+	// Request is the last request for another inspection that was served.
+	Request string `json:"request,omitempty"`
+	// Arch is the CPU architecture, "" while unknown.
+	Arch  string                   `json:"arch,omitempty"`
+	Times v1alpha1.OperationMetric `json:"times,omitzero"`
+}
+
+// PhaseOfDisk is what is on a host's disk, as far as metalbus brought it there.
+type PhaseOfDisk string
+
+// The phases of a disk.
+const (
+	Unprepared  PhaseOfDisk = ""            // not yet prepared
+	Prepared    PhaseOfDisk = "prepared"    // clean, waiting for an image
+	Deploying   PhaseOfDisk = "deploying"   // an image is being brought there
+	Deployed    PhaseOfDisk = "deployed"    // the image is there
+	Undeploying PhaseOfDisk = "undeploying" // being cleaned
+	External    PhaseOfDisk = "external"    // somebody else's, not to be touched
+)
+
+// The facts of the provisioning section beside those of its operations.
+const (
+	ExternalEntered   = "external.entered" // the disk is now somebody else's
+	ExternalLeft      = "external.left"    // the disk is ours again, with the image that is said to be there
+	UndeployAbandoned = "undeploy.abandoned"
+	SlotAwaited       = "slot.awaited" // the host waits for its turn
+	AttemptsReset     = "attempts.reset"
+)
+
+// Provisioning is what is on the host's disk.
+type Provisioning struct {
+	Work
+	Phase PhaseOfDisk `json:"phase,omitempty"`
+	// Image and CustomDeploy are what was deployed, or what is being deployed.
+	Image        v1alpha1.Image         `json:"image,omitzero"`
+	CustomDeploy *v1alpha1.CustomDeploy `json:"customDeploy,omitempty"`
+	// BootMode is the boot mode of the deployment.
+	BootMode v1alpha1.BootMode `json:"bootMode,omitempty"`
+	// RAID is what was applied when the host was prepared.
+	RAID *v1alpha1.RAIDConfig `json:"raid,omitempty"`
+	// LastAttempted is the image of the last deployment that was begun.
+	LastAttempted *v1alpha1.Image `json:"lastAttempted,omitempty"`
+	// Attempts counts failed deployments of that image in a row.
+	Attempts int `json:"attempts,omitempty"`
+	// Waiting is set while the host waits for a provisioning slot.
+	Waiting *Waiting `json:"waiting,omitempty"`
+	// Abandoned says what was left undone when the host had to go.
+	Abandoned        string                   `json:"abandoned,omitempty"`
+	ProvisionTimes   v1alpha1.OperationMetric `json:"provisionTimes,omitzero"`
+	DeprovisionTimes v1alpha1.OperationMetric `json:"deprovisionTimes,omitzero"`
+}
+
+// Waiting is a place in the queue for a provisioning slot.
+type Waiting struct {
+	// Kind is the operation that waits.
+	Kind  Kind      `json:"kind"`
+	Since time.Time `json:"since"`
+}
+
+// The facts of the power section beside those of its operations.
+const (
+	PowerChanged  = "changed"        // the host was found on, or off
+	FaultChanged  = "fault.changed"  // the backend can or cannot control the host's power
+	HealthChanged = "health.changed" // the hardware's own health report changed
+	OffAbandoned  = "off.abandoned"  // the host had to go before it could be powered off
+)
+
+// Power is whether the host is on.
+type Power struct {
+	Work
+	// On is the observed power state, nil while unknown.
+	On *bool `json:"on,omitempty"`
+	// SeenAt is when On was observed to change.
+	SeenAt time.Time `json:"seenAt,omitzero"`
+	// Handled are the ids of the reboot requests for which the host has been off.
+	Handled []string `json:"handled,omitempty"`
+	// OffForDelete: the host was powered off before its deletion, or that was given up.
+	OffForDelete bool `json:"offForDelete,omitempty"`
+	// Abandoned says what was left undone when the host had to go.
+	Abandoned string `json:"abandoned,omitempty"`
+	// Fault is set while the backend cannot control the power.
+	Fault string `json:"fault,omitempty"`
+	// Health is OK, Warning, Critical, or "" while unknown.
+	Health string `json:"health,omitempty"`
+}

@@ -1,0 +1,53 @@
+// Package backend is the door to the hardware: one small interface that each
+// backend meets, and the choice of the backend that holds a host.
+//
+// A backend knows how an operation is done there. Whether it is to be done is
+// decided by the services.
+package backend
+
+import (
+	"context"
+	"errors"
+
+	"github.com/metalbus/metalbus/api/event"
+	"github.com/metalbus/metalbus/pkg/lifecycle"
+)
+
+// Backend carries out operations on hosts, one write at a time. Its methods
+// are safe for concurrent use, bounded by their context, and may be repeated
+// after a crash at any point: what is so already is success.
+type Backend interface {
+	// Name is how users call the backend.
+	Name() string
+	// Look reads how an operation on the host stands, and writes nothing. An
+	// error is trouble of the backend as a whole; what is wrong with this host
+	// is a lifecycle.Broken.
+	Look(ctx context.Context, k event.Kind, h lifecycle.Host) (lifecycle.Outlook, error)
+	// Do makes the one write that Look asked for. An error that wraps ErrBusy
+	// is "not now, nothing was done", a *ProblemError is the host's own
+	// problem, and a time-out leaves open whether it was done.
+	Do(ctx context.Context, h lifecycle.Host, w lifecycle.Write) error
+	// Power reads the host's power, cheaply.
+	Power(ctx context.Context, h lifecycle.Host) (PowerState, error)
+}
+
+// PowerState is what a backend knows of a host's power.
+type PowerState struct {
+	// On is nil while unknown.
+	On *bool
+	// Fault says why the power cannot be controlled, "" if it can.
+	Fault string
+	// Health is OK, Warning, Critical or "".
+	Health string
+}
+
+// ErrBusy: the backend or the BMC asks to come back later; nothing was done.
+var ErrBusy = errors.New("busy")
+
+// ErrUnregistered: the backend does not know the host.
+var ErrUnregistered = errors.New("the backend does not know the host")
+
+// ProblemError is a problem of one host, found while a write was made.
+type ProblemError struct{ Problem event.Problem }
+
+func (e *ProblemError) Error() string { return e.Problem.Message }

@@ -1,0 +1,310 @@
+package lifecycle
+
+import (
+	"slices"
+	"time"
+
+	"github.com/metalbus/metalbus/api/event"
+	"github.com/metalbus/metalbus/api/v1alpha1"
+)
+
+// Enrolled: the backend holds the host, and its BMC took the credentials.
+type Enrolled struct {
+	Backend, Node, Address, Profile string
+	Credentials                     v1alpha1.CredentialsStatus
+}
+
+func (Enrolled) Section() event.Section { return event.SectionRegistration }
+func (Enrolled) Name() string           { return event.Enroll.Fact(event.Succeeded) }
+func (f Enrolled) apply(h *Host, at time.Time) {
+	r := &h.Registration
+	if !r.Registered {
+		r.External = h.Intent.Spec.ExternallyProvisioned
+		if r.Times.Start.IsZero() {
+			r.Times.Start = metav1Time(h.Intent.CreatedAt)
+		}
+	}
+	succeed(&r.Work)
+	r.Registered, r.Detached, r.Lost = true, false, f.Node != r.Node && r.Node != "" && r.Registered
+	r.Backend, r.Node, r.Address, r.HardwareProfile = f.Backend, f.Node, f.Address, f.Profile
+	r.Tried, r.Good = f.Credentials, f.Credentials
+	endTimes(&r.Times, at)
+}
+
+// Rotated: new credentials of a registered host work.
+type Rotated struct{ Credentials v1alpha1.CredentialsStatus }
+
+func (Rotated) Section() event.Section { return event.SectionRegistration }
+func (Rotated) Name() string           { return event.CredentialsRotated }
+func (f Rotated) apply(h *Host, at time.Time) {
+	succeed(&h.Registration.Work)
+	h.Registration.Tried, h.Registration.Good = f.Credentials, f.Credentials
+	endTimes(&h.Registration.Times, at)
+}
+
+// Adopted: the backend has taken the running host over again.
+type Adopted struct{}
+
+func (Adopted) Section() event.Section { return event.SectionRegistration }
+func (Adopted) Name() string           { return event.Adopt.Fact(event.Succeeded) }
+func (Adopted) apply(h *Host, _ time.Time) {
+	succeed(&h.Registration.Work)
+	h.Registration.Lost = false
+}
+
+// Lost: the backend no longer knows the host.
+type Lost struct{}
+
+func (Lost) Section() event.Section     { return event.SectionRegistration }
+func (Lost) Name() string               { return event.NodeLost }
+func (Lost) apply(h *Host, _ time.Time) { h.Registration.Lost = true }
+
+// Detached: the backend let go of the host at the user's wish.
+type Detached struct{}
+
+func (Detached) Section() event.Section { return event.SectionRegistration }
+func (Detached) Name() string           { return event.Detach.Fact(event.Succeeded) }
+func (Detached) apply(h *Host, _ time.Time) {
+	succeed(&h.Registration.Work)
+	h.Registration.Detached = true
+}
+
+// Removed: the backend let go of the host for good.
+type Removed struct {
+	// Undone says what was left undone.
+	Undone string
+}
+
+func (Removed) Section() event.Section { return event.SectionRegistration }
+func (Removed) Name() string           { return event.Remove.Fact(event.Succeeded) }
+func (f Removed) change() event.Change { return event.Change{Message: f.Undone} }
+func (Removed) apply(h *Host, _ time.Time) {
+	succeed(&h.Registration.Work)
+	h.Registration.Removed = true
+}
+
+// Inspected: the hardware is known.
+type Inspected struct{ Digest, Source, Arch string }
+
+func (Inspected) Section() event.Section { return event.SectionInspection }
+func (Inspected) Name() string           { return event.Inspect.Fact(event.Succeeded) }
+func (f Inspected) apply(h *Host, at time.Time) {
+	if h.Inspection.Times.Start.IsZero() || !h.Inspection.Times.End.IsZero() {
+		h.Inspection.Times = v1alpha1.OperationMetric{Start: metav1Time(h.Newest(event.SectionRegistration).At)}
+	}
+	endTimes(&h.Inspection.Times, at)
+	known(h, f.Digest, f.Source, f.Arch)
+}
+
+// Supplied: the user gave the hardware details.
+type Supplied struct{ Digest, Source, Arch string }
+
+func (Supplied) Section() event.Section { return event.SectionInspection }
+func (Supplied) Name() string           { return event.DetailsSupplied }
+func (f Supplied) apply(h *Host, _ time.Time) {
+	done := h.Inspection.Done
+	known(h, f.Digest, f.Source, f.Arch)
+	h.Inspection.Done = done || h.Intent.InspectionDisabled
+}
+
+// Skipped: inspection is disabled.
+type Skipped struct{}
+
+func (Skipped) Section() event.Section { return event.SectionInspection }
+func (Skipped) Name() string           { return event.InspectSkipped }
+func (Skipped) apply(h *Host, _ time.Time) {
+	known(h, h.Inspection.Digest, "disabled", h.Inspection.Arch)
+}
+
+func known(h *Host, digest, source, arch string) {
+	i := &h.Inspection
+	succeed(&i.Work)
+	i.Done, i.Again, i.Digest, i.Source, i.Arch = true, false, digest, source, arch
+	i.Request = h.Intent.InspectRequest
+}
+
+// ReadyForImage: what was to be applied before the host is available is applied.
+type ReadyForImage struct{ RAID *v1alpha1.RAIDConfig }
+
+func (ReadyForImage) Section() event.Section { return event.SectionProvisioning }
+func (ReadyForImage) Name() string           { return event.Prepare.Fact(event.Succeeded) }
+func (f ReadyForImage) apply(h *Host, _ time.Time) {
+	p := &h.Provisioning
+	succeed(&p.Work)
+	p.Phase, p.RAID = event.Prepared, f.RAID
+}
+
+// Provisioned: the image is on the host.
+type Provisioned struct{}
+
+func (Provisioned) Section() event.Section { return event.SectionProvisioning }
+func (Provisioned) Name() string           { return event.Deploy.Fact(event.Succeeded) }
+func (Provisioned) apply(h *Host, at time.Time) {
+	p := &h.Provisioning
+	succeed(&p.Work)
+	p.Phase, p.Attempts = event.Deployed, 0
+	endTimes(&p.ProvisionTimes, at)
+}
+
+// Deprovisioned: the image is off the host, and the host is clean.
+type Deprovisioned struct{}
+
+func (Deprovisioned) Section() event.Section { return event.SectionProvisioning }
+func (Deprovisioned) Name() string           { return event.Undeploy.Fact(event.Succeeded) }
+func (Deprovisioned) apply(h *Host, at time.Time) {
+	p := &h.Provisioning
+	failures, problem := p.Failures, p.Problem
+	succeed(&p.Work)
+	if p.Attempts > 0 { // the cleaning between two tries of a deployment
+		p.Failures, p.Problem = failures, problem
+	}
+	cleared(p)
+	endTimes(&p.DeprovisionTimes, at)
+}
+
+// Abandoned: the host had to go before it could be deprovisioned.
+type Abandoned struct {
+	// Undone says what was left undone.
+	Undone string
+}
+
+func (Abandoned) Section() event.Section { return event.SectionProvisioning }
+func (Abandoned) Name() string           { return event.UndeployAbandoned }
+func (f Abandoned) change() event.Change { return event.Change{Message: f.Undone} }
+func (f Abandoned) apply(h *Host, at time.Time) {
+	succeed(&h.Provisioning.Work)
+	cleared(&h.Provisioning)
+	h.Provisioning.Abandoned = f.Undone
+	endTimes(&h.Provisioning.DeprovisionTimes, at)
+}
+
+func cleared(p *event.Provisioning) {
+	p.Phase, p.Image, p.CustomDeploy = event.Prepared, v1alpha1.Image{}, nil
+	if p.RAID != nil { // software RAID was on the disks that were cleaned
+		p.RAID = &v1alpha1.RAIDConfig{HardwareRAIDVolumes: p.RAID.HardwareRAIDVolumes}
+	}
+}
+
+// EnteredExternal: the disk is somebody else's from now on.
+type EnteredExternal struct{}
+
+func (EnteredExternal) Section() event.Section { return event.SectionProvisioning }
+func (EnteredExternal) Name() string           { return event.ExternalEntered }
+func (EnteredExternal) apply(h *Host, _ time.Time) {
+	succeed(&h.Provisioning.Work)
+	h.Provisioning = event.Provisioning{Phase: event.External}
+}
+
+// LeftExternal: the disk is ours again, with what the specification says is on it.
+type LeftExternal struct{}
+
+func (LeftExternal) Section() event.Section { return event.SectionProvisioning }
+func (LeftExternal) Name() string           { return event.ExternalLeft }
+func (LeftExternal) apply(h *Host, _ time.Time) {
+	p, spec := &h.Provisioning, h.Intent.Spec
+	succeed(&p.Work)
+	p.Phase, p.BootMode = event.Deployed, BootMode(h.Intent)
+	p.Image, p.CustomDeploy = v1alpha1.Image{}, spec.CustomDeploy.DeepCopy()
+	if spec.Image != nil {
+		p.Image = *spec.Image.DeepCopy()
+	}
+}
+
+// Queued: the host waits for a provisioning slot.
+type Queued struct{ Kind event.Kind }
+
+func (Queued) Section() event.Section { return event.SectionProvisioning }
+func (Queued) Name() string           { return event.SlotAwaited }
+func (f Queued) apply(h *Host, at time.Time) {
+	h.Provisioning.Waiting = &event.Waiting{Kind: f.Kind, Since: at}
+}
+
+// Forgiven: failed attempts no longer count, since the image changed or went.
+type Forgiven struct{}
+
+func (Forgiven) Section() event.Section { return event.SectionProvisioning }
+func (Forgiven) Name() string           { return event.AttemptsReset }
+func (Forgiven) apply(h *Host, _ time.Time) {
+	p := &h.Provisioning
+	p.Attempts, p.LastAttempted, p.Failures, p.Problem, p.Waiting = 0, nil, 0, nil, nil
+}
+
+// Seen: the host was found on or off.
+type Seen struct{ On bool }
+
+func (Seen) Section() event.Section { return event.SectionPower }
+func (Seen) Name() string           { return event.PowerChanged }
+func (f Seen) apply(h *Host, at time.Time) {
+	found(h, f.On, at)
+	if p := h.Power.Problem; p != nil && p.Type == v1alpha1.PowerManagementError {
+		h.Power.Problem = nil
+	}
+}
+
+// Switched: a power operation brought the host to what was wanted.
+type Switched struct {
+	Kind event.Kind
+	On   bool
+}
+
+func (Switched) Section() event.Section { return event.SectionPower }
+func (f Switched) Name() string         { return f.Kind.Fact(event.Succeeded) }
+func (f Switched) apply(h *Host, at time.Time) {
+	succeed(&h.Power.Work)
+	found(h, f.On, at)
+	if f.Kind == event.Reboot {
+		h.Power.Handled = rebootIDs(h.Intent)
+	}
+	if !f.On && Stage(*h) == v1alpha1.StatePoweringOffBeforeDelete {
+		h.Power.OffForDelete = true
+	}
+}
+
+// found notes the power state. A host that is seen off has served the reboot
+// requests that are there.
+func found(h *Host, on bool, at time.Time) {
+	p := &h.Power
+	if p.On == nil || *p.On != on {
+		p.On, p.SeenAt = &on, at
+	}
+	if !on {
+		p.Handled = rebootIDs(h.Intent)
+	}
+}
+
+func rebootIDs(i event.Intent) []string {
+	var ids []string
+	for _, r := range i.Reboots {
+		ids = append(ids, r.ID)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// LeftOn: the host had to go before it could be powered off.
+type LeftOn struct {
+	// Undone says what was left undone.
+	Undone string
+}
+
+func (LeftOn) Section() event.Section { return event.SectionPower }
+func (LeftOn) Name() string           { return event.OffAbandoned }
+func (f LeftOn) change() event.Change { return event.Change{Message: f.Undone} }
+func (f LeftOn) apply(h *Host, _ time.Time) {
+	succeed(&h.Power.Work)
+	h.Power.OffForDelete, h.Power.Abandoned = true, f.Undone
+}
+
+// Faulty: the backend lost, or has again, control of the host's power.
+type Faulty struct{ Fault string }
+
+func (Faulty) Section() event.Section       { return event.SectionPower }
+func (Faulty) Name() string                 { return event.FaultChanged }
+func (f Faulty) apply(h *Host, _ time.Time) { h.Power.Fault = f.Fault }
+
+// Health: the hardware's own health report changed.
+type Health struct{ Health string }
+
+func (Health) Section() event.Section       { return event.SectionPower }
+func (Health) Name() string                 { return event.HealthChanged }
+func (f Health) apply(h *Host, _ time.Time) { h.Power.Health = f.Health }

@@ -1,0 +1,140 @@
+package lifecycle
+
+import (
+	"time"
+
+	"github.com/metalbus/metalbus/api/event"
+)
+
+// Host is all that the bus knows of a host at one revision: the newest event
+// of each section.
+type Host struct {
+	UID string
+	// Epoch identifies the log that the host was read from.
+	Epoch string
+	// Rev is the host's revision: it counts its events over all sections. 0
+	// means that the bus does not know the host.
+	Rev uint64
+	// Head is the stream sequence of the newest event, which the next one is
+	// appended after.
+	Head uint64
+
+	Intent       event.Intent
+	Registration event.Registration
+	Inspection   event.Inspection
+	Provisioning event.Provisioning
+	Power        event.Power
+
+	newest map[event.Section]Meta
+}
+
+// Meta says which event a section's state comes from.
+type Meta struct {
+	Seq  uint64
+	Rev  uint64
+	ID   string
+	Fact string
+	At   time.Time
+}
+
+// Exists reports whether the bus knows the host.
+func (h Host) Exists() bool { return h.Rev > 0 }
+
+// Newest is the event that the section's state comes from; the zero Meta if
+// the section has none of its own yet.
+func (h Host) Newest(s event.Section) Meta { return h.newest[s] }
+
+// NewestFact is the event that made the host's present revision.
+func (h Host) NewestFact() (event.Section, Meta) {
+	for s, m := range h.newest {
+		if m.Rev == h.Rev {
+			return s, m
+		}
+	}
+	return "", Meta{}
+}
+
+// WithNewest is the host with another newest event of a section. The bus calls
+// it as it reads and appends.
+func (h Host) WithNewest(s event.Section, m Meta) Host {
+	newest := make(map[event.Section]Meta, len(h.newest)+1)
+	for k, v := range h.newest {
+		newest[k] = v
+	}
+	newest[s] = m
+	h.newest = newest
+	if m.Rev >= h.Rev {
+		h.Rev, h.Head = m.Rev, m.Seq
+	}
+	return h
+}
+
+// Work is what the stage services' sections have in common; the zero Work for
+// the intent section.
+func (h Host) Work(s event.Section) event.Work {
+	switch s {
+	case event.SectionRegistration:
+		return h.Registration.Work
+	case event.SectionInspection:
+		return h.Inspection.Work
+	case event.SectionProvisioning:
+		return h.Provisioning.Work
+	case event.SectionPower:
+		return h.Power.Work
+	default:
+		return event.Work{}
+	}
+}
+
+// work is the section's Work to be changed.
+func (h *Host) work(s event.Section) *event.Work {
+	switch s {
+	case event.SectionRegistration:
+		return &h.Registration.Work
+	case event.SectionInspection:
+		return &h.Inspection.Work
+	case event.SectionProvisioning:
+		return &h.Provisioning.Work
+	case event.SectionPower:
+		return &h.Power.Work
+	default:
+		return &event.Work{}
+	}
+}
+
+// Op is the operation under way, nil if there is none, and its section.
+func (h Host) Op() (*event.Op, event.Section) {
+	for _, s := range event.Sections() {
+		if op := h.Work(s).Op; op != nil {
+			return op, s
+		}
+	}
+	return nil, ""
+}
+
+// Doing reports whether an operation of this kind is under way.
+func (h Host) Doing(k event.Kind) bool {
+	op := h.Work(k.Section()).Op
+	return op != nil && op.Kind == k
+}
+
+// Name is how people call the host: <namespace>/<name>.
+func (h Host) Name() string { return h.Intent.Namespace + "/" + h.Intent.Name }
+
+// State is the section's state as it stands on the bus.
+func (h Host) State(s event.Section) any {
+	switch s {
+	case event.SectionIntent:
+		return h.Intent
+	case event.SectionRegistration:
+		return h.Registration
+	case event.SectionInspection:
+		return h.Inspection
+	case event.SectionProvisioning:
+		return h.Provisioning
+	case event.SectionPower:
+		return h.Power
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,253 @@
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/metalbus/metalbus/api/event"
+	"github.com/metalbus/metalbus/api/v1alpha1"
+)
+
+// States lists every provisioning state, in the order of a host's life.
+func States() []v1alpha1.ProvisioningState {
+	return []v1alpha1.ProvisioningState{
+		v1alpha1.StateNone, v1alpha1.StateUnmanaged, v1alpha1.StateRegistering, v1alpha1.StateInspecting, v1alpha1.StatePreparing,
+		v1alpha1.StateAvailable, v1alpha1.StateProvisioning, v1alpha1.StateProvisioned, v1alpha1.StateExternallyProvisioned,
+		v1alpha1.StateDeprovisioning, v1alpha1.StatePoweringOffBeforeDelete, v1alpha1.StateDeleting,
+	}
+}
+
+// Row says that a fact may be recorded of a host in one of the From states,
+// and which states that may lead to. What no row allows is refused.
+type Row struct {
+	From []v1alpha1.ProvisioningState
+	// Facts are names of facts of Section. "*" at the end stands for the rest.
+	Section event.Section
+	Facts   []string
+	// To are the states that the fact may lead to. A fact may always leave the
+	// state as it is, unless Moves is set.
+	To    []v1alpha1.ProvisioningState
+	Moves bool
+	// When must hold of the host before the fact; nil asks for nothing.
+	When func(Host) bool
+	// Why says in words what When asks for, or what the row is for.
+	Why string
+}
+
+type states = []v1alpha1.ProvisioningState
+
+const (
+	unmanaged   = v1alpha1.StateUnmanaged
+	registering = v1alpha1.StateRegistering
+	inspects    = v1alpha1.StateInspecting
+	preparing   = v1alpha1.StatePreparing
+	available   = v1alpha1.StateAvailable
+	provision   = v1alpha1.StateProvisioning
+	provisioned = v1alpha1.StateProvisioned
+	externally  = v1alpha1.StateExternallyProvisioned
+	deprovision = v1alpha1.StateDeprovisioning
+	poweringOff = v1alpha1.StatePoweringOffBeforeDelete
+	deleting    = v1alpha1.StateDeleting
+)
+
+// known are the states of a host that the bus knows.
+func knownStates() states { return States()[1:] }
+
+// managed are the states of a host that its backend holds.
+func managedStates() states {
+	return states{inspects, preparing, available, provision, provisioned, externally, deprovision, poweringOff}
+}
+
+// Table is the life of a host: what may follow what.
+func Table() []Row {
+	return slices.Concat(intentRows(), registrationRows(), inspectionRows(), provisioningRows(), powerRows())
+}
+
+func intentRows() []Row {
+	wishes := []string{
+		event.Changed, event.Paused, event.Unpaused, event.DetachAsked, event.AttachAsked, event.Deleting,
+		event.RetryRequested, event.RebootRequested, event.InspectRequested,
+	}
+	const s = event.SectionIntent
+	return []Row{
+		{From: states{v1alpha1.StateNone}, Section: s, Facts: []string{event.Created}, To: states{unmanaged, registering}, Moves: true, Why: "a new host"},
+		{From: States(), Section: s, Facts: []string{event.Restored}, To: knownStates(), Why: "a host that was rebuilt from its object"},
+		{From: knownStates(), Section: s, Facts: []string{event.Forgotten}, To: states{deleting}, Why: "the object is gone"},
+		{From: states{unmanaged}, Section: s, Facts: wishes, To: states{registering, deleting}, Why: "BMC details were given, or it is deleted"},
+		{From: states{registering}, Section: s, Facts: wishes, To: states{unmanaged, deleting}, Why: "BMC details were taken away, or it is deleted"},
+		{From: states{inspects, preparing}, Section: s, Facts: wishes, To: states{inspects, preparing, poweringOff, deleting}, Why: "inspection was disabled or enabled, or the host is deleted"},
+		{From: states{available, externally}, Section: s, Facts: wishes, To: states{poweringOff, deleting}, Why: "it is deleted"},
+		{From: states{provision, provisioned, deprovision}, Section: s, Facts: wishes, To: states{deleting}, When: nil, Why: "it is deleted while detached"},
+		{From: states{poweringOff, deleting}, Section: s, Facts: wishes, To: knownStates(), Why: "its deletion is held up, or goes on"},
+	}
+}
+
+func registrationRows() []Row {
+	const s = event.SectionRegistration
+	work := func(k event.Kind) []string {
+		return []string{k.Fact(event.Started), k.Fact(event.Claimed), k.Fact(event.Failed)}
+	}
+	return []Row{
+		{From: states{registering}, Section: s, Facts: work(event.Enroll), Why: "the first registration"},
+		{From: states{registering}, Section: s, Facts: []string{event.Enroll.Fact(event.Succeeded)}, To: states{inspects, preparing, externally}, Moves: true, Why: "the BMC answered"},
+		{From: managedStates(), Section: s, Facts: append(work(event.Enroll), event.Enroll.Fact(event.Succeeded), event.CredentialsRotated, event.NodeLost), Why: "registration of a known host changes nothing else"},
+		{From: states{provision, provisioned, externally, deprovision}, Section: s, Facts: append(work(event.Adopt), event.Adopt.Fact(event.Succeeded)), Why: "a host that runs is adopted"},
+		{From: managedStates(), Section: s, Facts: append(work(event.Detach), event.Detach.Fact(event.Succeeded)), When: Apart, Why: "its user wants it detached"},
+		{From: states{deleting}, Section: s, Facts: append(work(event.Remove), event.Remove.Fact(event.Succeeded)), When: Leaving, Why: "nothing else is left to do"},
+		ends(s, event.Enroll, event.Adopt, event.Detach, event.Remove),
+	}
+}
+
+// ends are the facts that an operation's owner may record whatever happened to
+// the host meanwhile.
+func ends(s event.Section, kinds ...event.Kind) Row {
+	var facts []string
+	for _, k := range kinds {
+		facts = append(facts, k.Fact(event.Accepted), k.Fact(event.Aborted), k.Fact(event.Resumed))
+	}
+	return Row{From: knownStates(), Section: s, Facts: facts, To: states{available, poweringOff, deleting}, Why: "the owner of an operation goes on with it or gives it up"}
+}
+
+func inspectionRows() []Row {
+	const s = event.SectionInspection
+	work := []string{event.Inspect.Fact(event.Started), event.Inspect.Fact(event.Claimed), event.Inspect.Fact(event.Failed)}
+	return []Row{
+		{From: states{inspects}, Section: s, Facts: work, When: stays, Why: "the hardware is being looked at"},
+		{From: states{available}, Section: s, Facts: work[:1], To: states{inspects}, Moves: true, When: WantsInspection, Why: "its user asked for another inspection"},
+		{From: states{inspects}, Section: s, Facts: []string{event.Inspect.Fact(event.Succeeded)}, To: states{preparing, available}, Moves: true, Why: "the hardware is known"},
+		{From: states{inspects, preparing}, Section: s, Facts: []string{event.InspectSkipped}, To: states{preparing}, Why: "inspection is disabled"},
+		{From: knownStates(), Section: s, Facts: []string{event.DetailsSupplied}, To: states{preparing}, Why: "the user gave the hardware details"},
+		ends(s, event.Inspect),
+	}
+}
+
+func provisioningRows() []Row {
+	const s = event.SectionProvisioning
+	fact := func(k event.Kind, p ...event.Phase) (names []string) {
+		for _, x := range p {
+			names = append(names, k.Fact(x))
+		}
+		return names
+	}
+	return []Row{
+		{From: states{preparing}, Section: s, Facts: fact(event.Prepare, event.Started, event.Claimed, event.Failed), When: stays, Why: "settings are being applied"},
+		{From: states{available}, Section: s, Facts: fact(event.Prepare, event.Started), To: states{preparing}, Moves: true, When: stays, Why: "settings changed"},
+		{From: states{preparing}, Section: s, Facts: fact(event.Prepare, event.Succeeded), To: states{available}, Moves: true, Why: "settings are applied"},
+		{From: states{available, externally}, Section: s, Facts: []string{event.ExternalEntered}, To: states{externally}, When: wantsExternal, Why: "the specification says that the disk is somebody else's"},
+		{From: states{externally}, Section: s, Facts: []string{event.ExternalLeft}, To: states{provisioned}, Moves: true, When: leavesExternal, Why: "the specification says that the disk is ours again"},
+		{From: states{available}, Section: s, Facts: fact(event.Deploy, event.Started), To: states{provision}, Moves: true, When: deploys, Why: "an image is wanted"},
+		{From: states{provision}, Section: s, Facts: fact(event.Deploy, event.Started, event.Claimed, event.Failed), Why: "the image is on its way"},
+		{From: states{available}, Section: s, Facts: fact(event.Deploy, event.Failed), When: deploys, Why: "the image was refused before anything was done"},
+		{From: states{provision}, Section: s, Facts: fact(event.Deploy, event.Succeeded), To: states{provisioned}, Moves: true, Why: "the image is there"},
+		{From: states{provision}, Section: s, Facts: fact(event.Undeploy, event.Started), To: states{deprovision}, Moves: true, When: func(h Host) bool { return h.Provisioning.Problem != nil || Unwanted(h) }, Why: "the deployment failed, or is no longer wanted"},
+		{From: states{provisioned}, Section: s, Facts: fact(event.Undeploy, event.Started), To: states{deprovision}, Moves: true, When: Unwanted, Why: "the image was removed or changed, or the host is deleted"},
+		{From: states{deprovision}, Section: s, Facts: fact(event.Undeploy, event.Started, event.Claimed, event.Failed), Why: "the disk is being cleaned"},
+		{From: states{deprovision}, Section: s, Facts: fact(event.Undeploy, event.Succeeded), To: states{available, poweringOff, deleting}, Moves: true, Why: "the disk is clean"},
+		{From: states{provision, provisioned, deprovision}, Section: s, Facts: []string{event.UndeployAbandoned}, To: states{poweringOff, deleting}, Moves: true, When: Leaving, Why: "the host has to go and cannot be cleaned"},
+		{From: states{provisioned, externally}, Section: s, Facts: fact(event.Service, event.Started, event.Claimed, event.Failed, event.Succeeded), When: stays, Why: "firmware of a host in use"},
+		{From: states{inspects, available, provision, provisioned, deprovision}, Section: s, Facts: []string{event.SlotAwaited}, Why: "it waits for its turn"},
+		{From: states{available}, Section: s, Facts: []string{event.AttemptsReset}, Why: "another image, or none"},
+		ends(s, event.Prepare, event.Deploy, event.Undeploy, event.Service),
+	}
+}
+
+func powerRows() []Row {
+	const s = event.SectionPower
+	work := func(k event.Kind) []string {
+		return []string{k.Fact(event.Started), k.Fact(event.Claimed), k.Fact(event.Failed), k.Fact(event.Succeeded)}
+	}
+	steady := states{available, provisioned, externally}
+	return []Row{
+		{From: knownStates(), Section: s, Facts: []string{event.PowerChanged, event.FaultChanged, event.HealthChanged}, Why: "what was observed"},
+		{From: steady, Section: s, Facts: work(event.PowerOn), When: func(h Host) bool { return stays(h) && h.Intent.Spec.Online }, Why: "the host is to be online"},
+		{From: steady, Section: s, Facts: append(work(event.PowerOff), work(event.Reboot)...), When: func(h Host) bool { return stays(h) && WantsOff(h) }, Why: "the host is not to be online, or a reboot is asked for"},
+		{From: states{poweringOff}, Section: s, Facts: append(work(event.PowerOff), event.OffAbandoned), To: states{deleting}, When: Leaving, Why: "it is being deleted"},
+		ends(s, event.PowerOn, event.PowerOff, event.Reboot),
+	}
+}
+
+// stays: the host is in its backend and is to stay there.
+func stays(h Host) bool { return !Apart(h) && !h.Intent.Paused }
+
+func wantsExternal(h Host) bool {
+	return h.Intent.Spec.ExternallyProvisioned || h.Registration.External
+}
+
+func leavesExternal(h Host) bool { return !h.Intent.Spec.ExternallyProvisioned && stays(h) }
+
+func deploys(h Host) bool { return WantsImage(h) && stays(h) && !Leaving(h) }
+
+// Unwanted reports whether what is on the disk is to go, by the user's word.
+func Unwanted(h Host) bool { return Leaving(h) || (Cancelled(h) && stays(h)) }
+
+// WantsInspection reports whether a request for another inspection is open.
+func WantsInspection(h Host) bool {
+	i := h.Intent
+	return i.InspectRequest != "" && i.InspectRequest != h.Inspection.Request && !i.InspectionDisabled && stays(h)
+}
+
+// WantsOff reports whether the host is to be off, if only for a reboot.
+func WantsOff(h Host) bool {
+	if !h.Intent.Spec.Online {
+		return true
+	}
+	used := Used(Stage(h))
+	return slices.ContainsFunc(h.Intent.Reboots, func(r event.RebootRequest) bool {
+		open := r.Key != "" || !slices.Contains(h.Power.Handled, r.ID)
+		return open && (used || r.Force)
+	})
+}
+
+// NotAllowedError says that a fact may not be recorded of a host as it is.
+type NotAllowedError struct {
+	Host  string
+	From  v1alpha1.ProvisioningState
+	To    v1alpha1.ProvisioningState
+	Fact  string
+	Cause string
+}
+
+func (e *NotAllowedError) Error() string {
+	return fmt.Sprintf("host %s: %s in state %q leading to %q is not allowed: %s", e.Host, e.Fact, e.From, e.To, e.Cause)
+}
+
+// Check reports whether the fact may be recorded of the host, given what the
+// host would be after it; a *NotAllowedError if not.
+func Check(before, after Host, f Fact) error {
+	from, to := Stage(before), Stage(after)
+	cause := "no row of the table has it"
+	for _, r := range Table() {
+		if r.Section != f.Section() || !slices.Contains(r.From, from) || !slices.Contains(r.Facts, f.Name()) {
+			continue
+		}
+		switch {
+		case !r.allows(from, to):
+			cause = "it must not lead there"
+		case r.When != nil && !r.When(before):
+			cause = "it is not true that " + r.Why
+		default:
+			return exclusive(before, f, from, to)
+		}
+	}
+	return &NotAllowedError{Host: before.Name(), From: from, To: to, Fact: string(f.Section()) + "." + f.Name(), Cause: cause}
+}
+
+func (r Row) allows(from, to v1alpha1.ProvisioningState) bool {
+	if from == to {
+		return !r.Moves
+	}
+	return slices.Contains(r.To, to)
+}
+
+// exclusive holds the rule that a host has at most one operation.
+func exclusive(before Host, f Fact, from, to v1alpha1.ProvisioningState) error {
+	if !strings.HasSuffix(f.Name(), "."+string(event.Started)) {
+		return nil
+	}
+	op, _ := before.Op()
+	if op == nil {
+		return nil
+	}
+	return &NotAllowedError{Host: before.Name(), From: from, To: to, Fact: f.Name(), Cause: "operation " + op.ID + " is under way"}
+}
