@@ -7,7 +7,6 @@ package backend
 
 import (
 	"context"
-	"errors"
 
 	"github.com/metalbus/metalbus/api/event"
 	"github.com/metalbus/metalbus/pkg/lifecycle"
@@ -23,9 +22,9 @@ type Backend interface {
 	// error is trouble of the backend as a whole; what is wrong with this host
 	// is a lifecycle.Broken.
 	Look(ctx context.Context, k event.Kind, h lifecycle.Host) (lifecycle.Outlook, error)
-	// Do makes the one write that Look asked for. An error that wraps ErrBusy
-	// is "not now, nothing was done", a *ProblemError is the host's own
-	// problem, and a time-out leaves open whether it was done.
+	// Do makes the one write that Look asked for. An error that wraps lifecycle.ErrBusy
+	// is "not now, nothing was done", a *lifecycle.ProblemError is the
+	// host's own problem, and a time-out leaves open whether it was done.
 	Do(ctx context.Context, h lifecycle.Host, w lifecycle.Write) error
 	// Power reads the host's power, cheaply.
 	Power(ctx context.Context, h lifecycle.Host) (PowerState, error)
@@ -40,14 +39,3 @@ type PowerState struct {
 	// Health is OK, Warning, Critical or "".
 	Health string
 }
-
-// ErrBusy: the backend or the BMC asks to come back later; nothing was done.
-var ErrBusy = errors.New("busy")
-
-// ErrUnregistered: the backend does not know the host.
-var ErrUnregistered = errors.New("the backend does not know the host")
-
-// ProblemError is a problem of one host, found while a write was made.
-type ProblemError struct{ Problem event.Problem }
-
-func (e *ProblemError) Error() string { return e.Problem.Message }
