@@ -17,6 +17,17 @@ func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,
 		&BareMetalHost{}, &BareMetalHostList{},
 		&HardwareData{}, &HardwareDataList{},
+		&PreprovisioningImage{}, &PreprovisioningImageList{},
+		&HostFirmwareSettings{}, &HostFirmwareSettingsList{},
+		&FirmwareSchema{}, &FirmwareSchemaList{},
+		&HostFirmwareComponents{}, &HostFirmwareComponentsList{},
+		&BMCEventSubscription{}, &BMCEventSubscriptionList{},
+		&DataImage{}, &DataImageList{},
+		&HostUpdatePolicy{}, &HostUpdatePolicyList{},
+		&HostClaim{}, &HostClaimList{},
+		&HostDeployPolicy{}, &HostDeployPolicyList{},
+		&BareMetalSwitch{}, &BareMetalSwitchList{},
+		&HostNetworkAttachment{}, &HostNetworkAttachmentList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
