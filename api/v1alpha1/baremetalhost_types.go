@@ -97,6 +97,13 @@ type FirmwareConfig struct {
 }
 
 // BareMetalHostSpec is what is wanted of a host.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.firmware)",fieldPath=".firmware",message="the Firmware field is no longer supported, use HostFirmwareSettings resource instead"
+// +kubebuilder:validation:XValidation:rule="!has(self.disablePowerOff) || !self.disablePowerOff || self.online",fieldPath=".disablePowerOff",message="node can't simultaneously have online set to false and have power off disabled; set online to true, or disablePowerOff to false"
+// +kubebuilder:validation:XValidation:rule="!has(self.rootDeviceHints) || !has(self.rootDeviceHints.deviceName) || self.rootDeviceHints.deviceName == '' || self.rootDeviceHints.deviceName.startsWith('/dev/')",fieldPath=".rootDeviceHints.deviceName",message="device name of root device hint must be a /dev/ path",messageExpression="'device name of root device hint must be a /dev/ path, not \"' + self.rootDeviceHints.deviceName + '\"'"
+// +kubebuilder:validation:XValidation:rule="!has(self.rootDeviceHints) || !has(self.rootDeviceHints.deviceName) || !self.rootDeviceHints.deviceName.startsWith('/dev/') || self.rootDeviceHints.deviceName.matches('^/dev/(disk/by-path/)?[^/]*$')",fieldPath=".rootDeviceHints.deviceName",message="device name of root device hint must be path in /dev/ or /dev/disk/by-path/",messageExpression="'device name of root device hint must be path in /dev/ or /dev/disk/by-path/, not \"' + self.rootDeviceHints.deviceName + '\"'"
+// +kubebuilder:validation:XValidation:rule="!has(self.raid) || !has(self.raid.hardwareRAIDVolumes) || !has(self.raid.softwareRAIDVolumes) || size(self.raid.hardwareRAIDVolumes) == 0 || size(self.raid.softwareRAIDVolumes) == 0",fieldPath=".raid",message="hardwareRAIDVolumes and softwareRAIDVolumes can not be set at the same time; empty one of them"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.bootMACAddress) || (has(self.bootMACAddress) && self.bootMACAddress.lowerAscii() == oldSelf.bootMACAddress.lowerAscii())",fieldPath=".bootMACAddress",message="bootMACAddress can not be changed once it is set; the host has to be created anew (detach a provisioned one before you delete it)",reason=FieldValueForbidden
 type BareMetalHostSpec struct {
 	// taints are not used. Put taints on the Node instead.
 	// +optional
@@ -243,6 +250,8 @@ type BareMetalHostSpec struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=bmh;bmhost
 // +kubebuilder:metadata:labels={"clusterctl.cluster.x-k8s.io=","clusterctl.cluster.x-k8s.io/move=","clusterctl.cluster.x-k8s.io/move-hierarchy="}
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.spec) || !has(oldSelf.spec.bmc) || oldSelf.spec.bmc.address == '' || (has(self.spec) && has(self.spec.bmc) && self.spec.bmc.address == oldSelf.spec.bmc.address) || (has(self.status) && (self.status.operationalStatus == 'detached' || self.status.provisioning.state == 'registering'))",fieldPath=".spec.bmc.address",message="BMC address can not be changed if the BMH is not in the Registering state, or if the BMH is not detached; set the annotation baremetalhost.metal3.io/detached first",reason=FieldValueForbidden
+// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.externallyProvisioned) || !self.spec.externallyProvisioned || (has(oldSelf.spec) && has(oldSelf.spec.externallyProvisioned) && oldSelf.spec.externallyProvisioned) || (has(self.status) && self.status.provisioning.state == 'available')",fieldPath=".spec.externallyProvisioned",message="externallyProvisioned can only be enabled when in Available state",messageExpression="'externallyProvisioned can only be enabled when in Available state, currently in ' + (has(self.status) ? self.status.provisioning.state : '')",reason=FieldValueForbidden
 // +kubebuilder:printcolumn:name="Status",type="string",JSONPath=".status.operationalStatus",description="How the host is doing",priority=1
 // +kubebuilder:printcolumn:name="State",type="string",JSONPath=".status.provisioning.state",description="Where the host stands in its life"
 // +kubebuilder:printcolumn:name="Consumer",type="string",JSONPath=".spec.consumerRef.name",description="Who uses the host"

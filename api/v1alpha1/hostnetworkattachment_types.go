@@ -20,6 +20,8 @@ const (
 
 // HostNetworkAttachmentSpec is how a switch port is to be set. It can not be
 // changed while a host names it.
+//
+// +kubebuilder:validation:XValidation:rule="self.mode != 'access' || !has(self.allowedVLANs) || size(self.allowedVLANs) == 0",fieldPath=".allowedVLANs",message="allowedVLANs cannot be specified for access mode; use trunk or hybrid"
 type HostNetworkAttachmentSpec struct {
 	// mode is what the port does with VLANs. Set by the user.
 	// +kubebuilder:default:=access

@@ -4,6 +4,9 @@ import "strings"
 
 // NetworkInterface says how the switch port behind one of a host's NICs is to
 // be set. The NIC is chosen by name or by macAddress, not by both.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.name) || has(self.macAddress)",message="must specify either name or macAddress"
+// +kubebuilder:validation:XValidation:rule="!has(self.name) || !has(self.macAddress)",message="name and macAddress are mutually exclusive"
 type NetworkInterface struct {
 	// name is the NIC's name, as in status.hardware.nics.
 	// +kubebuilder:validation:Pattern=`^[a-zA-Z0-9._-]+$`
