@@ -1,0 +1,115 @@
+// Command kubeapi is a Kubernetes API for a laptop or a test in one process:
+// etcd, an API server with the kinds that metalbus and its chart use, CRDs,
+// RBAC, admission webhooks, and the two controllers that people miss at once
+// without them, namespace deletion and garbage collection by owner. No kubelet
+// and no scheduler: a Deployment or a Service can be stored and checked, and
+// nothing comes of it.
+//
+// When it is ready it prints one line, "ready KUBECONFIG=<file>", to standard
+// output. Its folder holds all of its state: a start in the same folder finds
+// every object again, also after a crash, and keeps address and credentials,
+// so that a kubeconfig once handed out stays valid.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	if err := run(os.Args[1:], os.Stdin, os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "kubeapi:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string, stdin io.Reader, stdout io.Writer) error {
+	cfg, err := parseConfig(args)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if cfg.stopAtEOF {
+		ctx = untilEOF(ctx, stdin)
+	}
+	return serve(ctx, cfg, stdout)
+}
+
+// untilEOF ends the context when in ends. The kernel closes a pipe's other end
+// however its holder dies, so the program does not outlive a killed parent.
+func untilEOF(ctx context.Context, in io.Reader) context.Context {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		defer cancel()
+		_, _ = io.Copy(io.Discard, in)
+	}()
+	return ctx
+}
+
+// serve runs everything until ctx ends, then stops it in the order in which
+// the parts need each other: API server, controllers, etcd.
+func serve(ctx context.Context, cfg config, stdout io.Writer) error {
+	log := newLogs(cfg.verbosity)
+	tune()
+	dir, err := openFolder(cfg)
+	if err != nil {
+		return err
+	}
+	defer dir.close()
+	store, err := startEtcd(dir.path, log.zap())
+	if err != nil {
+		return fmt.Errorf("start etcd in %s: %w", dir.path, err)
+	}
+	defer store.stop()
+
+	api, err := newAPIServer(cfg, dir, store.endpoint)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	context.AfterFunc(ctx, log.hush)
+	ended := make(chan error, 1)
+	go func() { ended <- api.run(ctx) }()
+	controllers := make(chan struct{})
+	go func() {
+		defer close(controllers)
+		if err := prepare(ctx, cfg, api, stdout, dir.kubeconfig()); err != nil {
+			cancel(err)
+			return
+		}
+		cancel(runControllers(ctx, api.loopback()))
+	}()
+
+	err = <-ended
+	cancel(err)
+	<-controllers
+	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
+		err = cause
+	}
+	return err
+}
+
+// prepare waits until the API answers, applies the manifests and says so.
+func prepare(ctx context.Context, cfg config, api *apiServer, stdout io.Writer, kubeconfig string) error {
+	if err := api.awaitReady(ctx); err != nil {
+		return err
+	}
+	if err := api.makeNamespaces(ctx); err != nil {
+		return err
+	}
+	if cfg.manifests != "" {
+		if err := applyFolder(ctx, api.loopback(), cfg.manifests); err != nil {
+			return fmt.Errorf("apply %s: %w", cfg.manifests, err)
+		}
+	}
+	_, err := fmt.Fprintln(stdout, "ready KUBECONFIG="+kubeconfig)
+	return err
+}
