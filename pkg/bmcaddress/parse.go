@@ -80,7 +80,7 @@ func checkHost(u *url.URL) error {
 	if host == "" {
 		return nil
 	}
-	if _, err := netip.ParseAddr(host); err == nil {
+	if addr, err := netip.ParseAddr(host); err == nil && isZone(addr.Zone()) {
 		return nil
 	}
 	if isDNSName(host) {
@@ -104,6 +104,17 @@ func isDNSName(host string) bool {
 			if !isAlphanumeric(c) && c != '-' {
 				return false
 			}
+		}
+	}
+	return true
+}
+
+// isZone says whether zone could be the name of a network interface, or is
+// empty.
+func isZone(zone string) bool {
+	for _, c := range []byte(zone) {
+		if !isAlphanumeric(c) && !strings.ContainsRune("-._~", rune(c)) {
+			return false
 		}
 	}
 	return true
@@ -163,7 +174,7 @@ func bracketHint(text, scheme string) string {
 
 func isBareIPv6(text string) bool {
 	addr, err := netip.ParseAddr(text)
-	return err == nil && addr.Is6()
+	return err == nil && addr.Is6() && isZone(addr.Zone())
 }
 
 // withoutLogin is the address without whatever could be a login.

@@ -108,6 +108,7 @@ func TestParseRefuses(t *testing.T) {
 		"redfish://-bad/x":        noHost + "[-bad] is invalid",
 		"bmc-.example.com":        noHost + "[bmc-.example.com] is invalid",
 		"bmc..example.com":        noHost + "[bmc..example.com] is invalid",
+		"ipmi://[fe80::1%25a%20]": noHost + "[fe80::1%a ] is invalid",
 		"1.2.3.4:a":               noHost + "[1.2.3.4:a] is invalid",
 		"redfish://u:hunter2@h_h": noHost + "[h_h] is invalid",
 	}
@@ -226,7 +227,7 @@ func FuzzParse(f *testing.F) {
 		"", "192.168.1.1", "192.168.1.1:623", "bmc.example.com:623", "fe80::1", "[fe80::1]:623", "ipmi://[fe80::1%25eth0]:1",
 		"ipmi://2001:db8::10", "ipmi:192.168.1.1:6233", "ipmi://h?privilegelevel=OPERATOR", "redfish:///x", "redfish://",
 		"redfish+https://u:p@[2001:db8::10]:8443/redfish/v1/Systems/a%2Fb?q=%20#f", "idrac-virtualmedia://h/redfish/v1/", "//h", ":1", "[::]:",
-		"redfish://h/a b", "redfish://h/%20 %", "redfish:////x", "ipmi://[::1%25%20a]", "ipmi://[::1%25a%5d]:5",
+		"redfish://h/a b", "redfish://h/%20 %", "redfish:////x", "ipmi://[::1%25%20a]", "ipmi://[::1%25\x95]", "ipmi://[::1%25a%5d]:5",
 	} {
 		f.Add(seed, true)
 	}
