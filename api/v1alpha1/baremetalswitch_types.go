@@ -13,7 +13,7 @@ const (
 	// SwitchReconciledReason goes with True.
 	SwitchReconciledReason = "Reconciled"
 	// SwitchCredentialErrorReason is a login that is missing or incomplete.
-	SwitchCredentialErrorReason = "CredentialError"
+	SwitchCredentialErrorReason = "CredentialError" //nolint:gosec // The name of a reason, no credential.
 )
 
 // BareMetalSwitchSpec is how to reach a switch.

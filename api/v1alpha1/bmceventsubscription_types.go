@@ -12,8 +12,8 @@ const BMCEventSubscriptionFinalizer = "bmceventsubscription.metal3.io"
 // BMCEventSubscriptionSpec is which events go where. It can not be changed;
 // make another subscription instead.
 //
-// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || (has(self.hostName) && self.hostName != '')",optionalOldSelf=true,fieldPath=".hostName",message="hostName cannot be empty",reason=FieldValueRequired
-// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || (has(self.destination) && self.destination != '')",optionalOldSelf=true,fieldPath=".destination",message="destination cannot be empty",reason=FieldValueRequired
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || (has(self.hostName) && size(self.hostName) > 0)",optionalOldSelf=true,fieldPath=".hostName",message="hostName cannot be empty",reason=FieldValueRequired
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || (has(self.destination) && size(self.destination) > 0)",optionalOldSelf=true,fieldPath=".destination",message="destination cannot be empty",reason=FieldValueRequired
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="subscriptions cannot be updated, please recreate it",reason=FieldValueForbidden
 type BMCEventSubscriptionSpec struct {
 	// hostName is the BareMetalHost in the same namespace whose BMC sends the

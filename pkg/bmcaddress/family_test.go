@@ -50,25 +50,33 @@ func TestFamilies(t *testing.T) {
 		"redfish-uefihttp":     {Driver: "redfish", Interfaces: redfish("redfish-https"), Capabilities: media},
 	}
 	for base, want := range tests {
-		suffixes := []string{"", "+http", "+https"}
-		if want.Driver == "ipmi" {
-			suffixes = suffixes[:1]
-		}
-		for _, suffix := range suffixes {
+		for _, suffix := range suffixes(want) {
 			t.Run(base+suffix, func(t *testing.T) {
 				t.Parallel()
-				a := parse(t, base+suffix+"://192.0.2.1", false)
-				if diff := cmp.Diff(want, a.Family(), cmpopts.IgnoreUnexported(bmcaddress.Family{})); diff != "" {
-					t.Errorf("(-want +got)\n%s", diff)
-				}
-				if diff := cmp.Diff(want.Capabilities, a.Capabilities()); diff != "" {
-					t.Errorf("(-want +got)\n%s", diff)
-				}
-				if got, want := a.IsRedfish(), want.Driver != "ipmi"; got != want {
-					t.Errorf("IsRedfish() = %t, want %t", got, want)
-				}
+				checkFamily(t, parse(t, base+suffix+"://192.0.2.1", false), want)
 			})
 		}
+	}
+}
+
+// suffixes are those that a type may have.
+func suffixes(family bmcaddress.Family) []string {
+	if family.Driver == "ipmi" {
+		return []string{""}
+	}
+	return []string{"", "+http", "+https"}
+}
+
+func checkFamily(t *testing.T, a bmcaddress.Address, want bmcaddress.Family) {
+	t.Helper()
+	if diff := cmp.Diff(want, a.Family(), cmpopts.IgnoreUnexported(bmcaddress.Family{})); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if diff := cmp.Diff(want.Capabilities, a.Capabilities()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if got, want := a.IsRedfish(), want.Driver != "ipmi"; got != want {
+		t.Errorf("IsRedfish() = %t, want %t", got, want)
 	}
 }
 

@@ -158,7 +158,7 @@ func unknownType(scheme, address string) error {
 	case !strings.Contains(address, "//"):
 		hint = "; for IPMI on a port other than 623 write ipmi:// before the name"
 	}
-	//nolint:revive,staticcheck // Others match on this text as it is.
+	//nolint:staticcheck // Others match on this text as it is.
 	return fmt.Errorf("Unknown BMC type '%s' for address %s%s", scheme, withoutLogin(address), hint)
 }
 

@@ -171,42 +171,49 @@ func TestParseErrorsHideLogins(t *testing.T) {
 	}
 }
 
-// One Redfish service may hold one system or several; only systems can be
-// booted.
+// One Redfish service may hold one system or several; without a path its only
+// system is meant, and a slash at the end means nothing.
 func TestSystemPath(t *testing.T) {
 	t.Parallel()
+	paths := map[string]string{
+		"":                           "",
+		"/":                          "",
+		"/redfish/v1":                "",
+		"/redfish/v1/":               "",
+		"/redfish/v1/Systems/1":      "/redfish/v1/Systems/1",
+		"/redfish/v1/Systems/1/":     "/redfish/v1/Systems/1",
+		"/proxy/redfish/v1/Systems/": "/proxy/redfish/v1/Systems",
+	}
 	for _, scheme := range redfishTypes() {
-		t.Run(scheme, func(t *testing.T) {
-			t.Parallel()
-			for path, want := range map[string]string{
-				"":                           "",
-				"/":                          "",
-				"/redfish/v1":                "",
-				"/redfish/v1/":               "",
-				"/redfish/v1/Systems/1":      "/redfish/v1/Systems/1",
-				"/redfish/v1/Systems/1/":     "/redfish/v1/Systems/1",
-				"/proxy/redfish/v1/Systems/": "/proxy/redfish/v1/Systems",
-			} {
-				a, err := bmcaddress.Parse(scheme+"://192.0.2.10"+path, false)
-				if err != nil {
-					t.Errorf("%q: %v", path, err)
-					continue
-				}
+		for path, want := range paths {
+			t.Run(scheme+" "+path, func(t *testing.T) {
+				t.Parallel()
+				a := parse(t, scheme+"://192.0.2.10"+path, false)
 				if got := a.SystemPath(); got != want {
-					t.Errorf("%q: SystemPath() = %q, want %q", path, got, want)
+					t.Errorf("SystemPath() = %q, want %q", got, want)
 				}
 				id, sent := a.DriverInfo("u", "p")["redfish_system_id"]
 				if sent != (want != "") || sent && id != want {
-					t.Errorf("%q: redfish_system_id = %v, want %q", path, id, want)
+					t.Errorf("redfish_system_id = %v, want %q", id, want)
 				}
-			}
-			for _, path := range []string{"/redfish/v1/Managers/1", "/redfish/v1/Managers", "/redfish/v1/chassis/1/"} {
+			})
+		}
+	}
+}
+
+// Managers and chassis can not be booted.
+func TestParseRefusesWhatIsNoSystem(t *testing.T) {
+	t.Parallel()
+	for _, scheme := range redfishTypes() {
+		for _, path := range []string{"/redfish/v1/Managers/1", "/redfish/v1/Managers", "/redfish/v1/chassis/1/"} {
+			t.Run(scheme+" "+path, func(t *testing.T) {
+				t.Parallel()
 				_, err := bmcaddress.Parse(scheme+"://192.0.2.10"+path, false)
 				if err == nil || !strings.Contains(err.Error(), "use a Systems path") || !strings.Contains(err.Error(), path) {
-					t.Errorf("%q: %v", path, err)
+					t.Errorf("got %v", err)
 				}
-			}
-		})
+			})
+		}
 	}
 }
 
