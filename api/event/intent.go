@@ -104,8 +104,33 @@ type Base struct {
 	Inspection   *Inspection   `json:"inspection,omitempty"`
 	Provisioning *Provisioning `json:"provisioning,omitempty"`
 	Power        *Power        `json:"power,omitempty"`
+	// Rev is the host's revision that these sections show: a section of its own
+	// on the bus wins over them if it is newer than that.
+	Rev uint64 `json:"rev,omitempty"`
 	// Lost counts the revisions that the object had seen and the bus has not.
 	Lost uint64 `json:"lost,omitempty"`
 	// OldUID is the uid that the host had before it was moved here.
 	OldUID string `json:"oldUID,omitempty"`
+}
+
+// Names of documents in the data stream, by host.
+const (
+	DataHardware = "hardware" // v1alpha1.HardwareDetails that are in effect
+	DataSupplied = "supplied" // v1alpha1.HardwareDetails that the user supplied
+)
+
+// Has reports whether the base holds the section.
+func (b Base) Has(s Section) bool {
+	switch s {
+	case SectionRegistration:
+		return b.Registration != nil
+	case SectionInspection:
+		return b.Inspection != nil
+	case SectionProvisioning:
+		return b.Provisioning != nil
+	case SectionPower:
+		return b.Power != nil
+	default:
+		return false
+	}
 }

@@ -1,6 +1,7 @@
 package event
 
 import (
+	"strings"
 	"time"
 
 	"github.com/metalbus/metalbus/api/v1alpha1"
@@ -61,6 +62,18 @@ const (
 
 // Fact is the name of the fact that an operation of kind k reached phase p.
 func (k Kind) Fact(p Phase) string { return string(k) + "." + string(p) }
+
+// UnderWay reports whether the fact tells of an operation that goes on. Such
+// facts concern the operation's owner alone; everybody else waits for its end.
+func UnderWay(fact string) bool {
+	i := strings.LastIndexByte(fact, '.')
+	switch Phase(fact[i+1:]) {
+	case Started, Claimed, Accepted, Resumed:
+		return i > 0
+	default:
+		return false
+	}
+}
 
 // Op is an operation under way. A host has at most one.
 type Op struct {

@@ -55,6 +55,7 @@ func SectionOf(service string) (s Section, ok bool) {
 const (
 	typePrefix = "io.metalbus.host."
 	typeSuffix = ".v1"
+	schemaBase = "https://raw.githubusercontent.com/metalbus/metalbus/main/api/event/schemas/"
 )
 
 // Type is the CloudEvents type of a fact of a section:
@@ -75,6 +76,9 @@ func ParseType(t string) (Section, string, error) {
 	}
 	return Section(section), fact, nil
 }
+
+// DataSchema is the address of the JSON Schema of the data of a section's events.
+func DataSchema(s Section) string { return schemaBase + string(s) + ".v1.json" }
 
 // Source is the CloudEvents source of a service of a cluster:
 // /metal/<cluster>/<service>.

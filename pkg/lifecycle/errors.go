@@ -6,10 +6,10 @@ import (
 	"github.com/metalbus/metalbus/api/event"
 )
 
-// ErrBusy: the backend or the BMC asked to come back later; nothing was done.
+// ErrBusy says that the backend or the BMC asked to come back later; nothing was done.
 var ErrBusy = errors.New("busy")
 
-// ErrUnregistered: the backend does not know the host.
+// ErrUnregistered says that the backend does not know the host.
 var ErrUnregistered = errors.New("the backend does not know the host")
 
 // ProblemError is a problem of one host that turned up in a write.

@@ -102,6 +102,7 @@ func begin(h *Host, k event.Kind, at time.Time) {
 	case event.Undeploy:
 		p.Phase, p.Waiting, p.Abandoned = event.Undeploying, nil, ""
 		startTimes(&p.DeprovisionTimes, at)
+	default: // nothing else
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/metalbus/metalbus/api/v1alpha1"
 )
 
-// Enrolled: the backend holds the host, and its BMC took the credentials.
+// Enrolled says that the backend holds the host, and its BMC took the credentials.
 type Enrolled struct {
 	Backend, Node, Address, Profile string
 	Credentials                     v1alpha1.CredentialsStatus
@@ -31,7 +31,7 @@ func (f Enrolled) apply(h *Host, at time.Time) {
 	endTimes(&r.Times, at)
 }
 
-// Rotated: new credentials of a registered host work.
+// Rotated says that new credentials of a registered host work.
 type Rotated struct{ Credentials v1alpha1.CredentialsStatus }
 
 func (Rotated) Section() event.Section { return event.SectionRegistration }
@@ -42,7 +42,7 @@ func (f Rotated) apply(h *Host, at time.Time) {
 	endTimes(&h.Registration.Times, at)
 }
 
-// Adopted: the backend has taken the running host over again.
+// Adopted says that the backend has taken the running host over again.
 type Adopted struct{}
 
 func (Adopted) Section() event.Section { return event.SectionRegistration }
@@ -52,14 +52,14 @@ func (Adopted) apply(h *Host, _ time.Time) {
 	h.Registration.Lost = false
 }
 
-// Lost: the backend no longer knows the host.
+// Lost says that the backend no longer knows the host.
 type Lost struct{}
 
 func (Lost) Section() event.Section     { return event.SectionRegistration }
 func (Lost) Name() string               { return event.NodeLost }
 func (Lost) apply(h *Host, _ time.Time) { h.Registration.Lost = true }
 
-// Detached: the backend let go of the host at the user's wish.
+// Detached says that the backend let go of the host at the user's wish.
 type Detached struct{}
 
 func (Detached) Section() event.Section { return event.SectionRegistration }
@@ -69,7 +69,7 @@ func (Detached) apply(h *Host, _ time.Time) {
 	h.Registration.Detached = true
 }
 
-// Removed: the backend let go of the host for good.
+// Removed says that the backend let go of the host for good.
 type Removed struct {
 	// Undone says what was left undone.
 	Undone string
@@ -83,7 +83,7 @@ func (Removed) apply(h *Host, _ time.Time) {
 	h.Registration.Removed = true
 }
 
-// Inspected: the hardware is known.
+// Inspected says that the hardware is known.
 type Inspected struct{ Digest, Source, Arch string }
 
 func (Inspected) Section() event.Section { return event.SectionInspection }
@@ -96,18 +96,18 @@ func (f Inspected) apply(h *Host, at time.Time) {
 	known(h, f.Digest, f.Source, f.Arch)
 }
 
-// Supplied: the user gave the hardware details.
+// Supplied says that the user gave the hardware details.
 type Supplied struct{ Digest, Source, Arch string }
 
 func (Supplied) Section() event.Section { return event.SectionInspection }
 func (Supplied) Name() string           { return event.DetailsSupplied }
 func (f Supplied) apply(h *Host, _ time.Time) {
-	done := h.Inspection.Done
-	known(h, f.Digest, f.Source, f.Arch)
-	h.Inspection.Done = done || h.Intent.InspectionDisabled
+	i := &h.Inspection
+	i.Digest, i.Source, i.Arch = f.Digest, f.Source, f.Arch
+	i.Done = i.Done || h.Intent.InspectionDisabled
 }
 
-// Skipped: inspection is disabled.
+// Skipped says that inspection is disabled.
 type Skipped struct{}
 
 func (Skipped) Section() event.Section { return event.SectionInspection }
@@ -123,7 +123,7 @@ func known(h *Host, digest, source, arch string) {
 	i.Request = h.Intent.InspectRequest
 }
 
-// ReadyForImage: what was to be applied before the host is available is applied.
+// ReadyForImage says that what was to be applied before the host is available is applied.
 type ReadyForImage struct{ RAID *v1alpha1.RAIDConfig }
 
 func (ReadyForImage) Section() event.Section { return event.SectionProvisioning }
@@ -134,7 +134,7 @@ func (f ReadyForImage) apply(h *Host, _ time.Time) {
 	p.Phase, p.RAID = event.Prepared, f.RAID
 }
 
-// Provisioned: the image is on the host.
+// Provisioned says that the image is on the host.
 type Provisioned struct{}
 
 func (Provisioned) Section() event.Section { return event.SectionProvisioning }
@@ -146,7 +146,7 @@ func (Provisioned) apply(h *Host, at time.Time) {
 	endTimes(&p.ProvisionTimes, at)
 }
 
-// Deprovisioned: the image is off the host, and the host is clean.
+// Deprovisioned says that the image is off the host, and the host is clean.
 type Deprovisioned struct{}
 
 func (Deprovisioned) Section() event.Section { return event.SectionProvisioning }
@@ -162,7 +162,7 @@ func (Deprovisioned) apply(h *Host, at time.Time) {
 	endTimes(&p.DeprovisionTimes, at)
 }
 
-// Abandoned: the host had to go before it could be deprovisioned.
+// Abandoned says that the host had to go before it could be deprovisioned.
 type Abandoned struct {
 	// Undone says what was left undone.
 	Undone string
@@ -185,7 +185,7 @@ func cleared(p *event.Provisioning) {
 	}
 }
 
-// EnteredExternal: the disk is somebody else's from now on.
+// EnteredExternal says that the disk is somebody else's from now on.
 type EnteredExternal struct{}
 
 func (EnteredExternal) Section() event.Section { return event.SectionProvisioning }
@@ -195,7 +195,7 @@ func (EnteredExternal) apply(h *Host, _ time.Time) {
 	h.Provisioning = event.Provisioning{Phase: event.External}
 }
 
-// LeftExternal: the disk is ours again, with what the specification says is on it.
+// LeftExternal says that the disk is ours again, with what the specification says is on it.
 type LeftExternal struct{}
 
 func (LeftExternal) Section() event.Section { return event.SectionProvisioning }
@@ -210,7 +210,7 @@ func (LeftExternal) apply(h *Host, _ time.Time) {
 	}
 }
 
-// Queued: the host waits for a provisioning slot.
+// Queued says that the host waits for a provisioning slot.
 type Queued struct{ Kind event.Kind }
 
 func (Queued) Section() event.Section { return event.SectionProvisioning }
@@ -219,7 +219,7 @@ func (f Queued) apply(h *Host, at time.Time) {
 	h.Provisioning.Waiting = &event.Waiting{Kind: f.Kind, Since: at}
 }
 
-// Forgiven: failed attempts no longer count, since the image changed or went.
+// Forgiven says that failed attempts no longer count, since the image changed or went.
 type Forgiven struct{}
 
 func (Forgiven) Section() event.Section { return event.SectionProvisioning }
@@ -229,19 +229,19 @@ func (Forgiven) apply(h *Host, _ time.Time) {
 	p.Attempts, p.LastAttempted, p.Failures, p.Problem, p.Waiting = 0, nil, 0, nil, nil
 }
 
-// Seen: the host was found on or off.
+// Seen says that the host was found on or off.
 type Seen struct{ On bool }
 
 func (Seen) Section() event.Section { return event.SectionPower }
 func (Seen) Name() string           { return event.PowerChanged }
 func (f Seen) apply(h *Host, at time.Time) {
 	found(h, f.On, at)
-	if p := h.Power.Problem; p != nil && p.Type == v1alpha1.PowerManagementError {
-		h.Power.Problem = nil
+	if h.Power.Op == nil {
+		succeed(&h.Power.Work)
 	}
 }
 
-// Switched: a power operation brought the host to what was wanted.
+// Switched says that a power operation brought the host to what was wanted.
 type Switched struct {
 	Kind event.Kind
 	On   bool
@@ -281,7 +281,7 @@ func rebootIDs(i event.Intent) []string {
 	return ids
 }
 
-// LeftOn: the host had to go before it could be powered off.
+// LeftOn says that the host had to go before it could be powered off.
 type LeftOn struct {
 	// Undone says what was left undone.
 	Undone string
@@ -295,14 +295,14 @@ func (f LeftOn) apply(h *Host, _ time.Time) {
 	h.Power.OffForDelete, h.Power.Abandoned = true, f.Undone
 }
 
-// Faulty: the backend lost, or has again, control of the host's power.
+// Faulty says that the backend lost, or has again, control of the host's power.
 type Faulty struct{ Fault string }
 
 func (Faulty) Section() event.Section       { return event.SectionPower }
 func (Faulty) Name() string                 { return event.FaultChanged }
 func (f Faulty) apply(h *Host, _ time.Time) { h.Power.Fault = f.Fault }
 
-// Health: the hardware's own health report changed.
+// Health says that the hardware's own health report changed.
 type Health struct{ Health string }
 
 func (Health) Section() event.Section       { return event.SectionPower }

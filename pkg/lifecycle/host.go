@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"maps"
 	"time"
 
 	"github.com/metalbus/metalbus/api/event"
@@ -35,6 +36,9 @@ type Meta struct {
 	ID   string
 	Fact string
 	At   time.Time
+	// Extra is the section's state as it is on the bus, if it holds fields
+	// that this version does not know; the bus keeps them.
+	Extra []byte
 }
 
 // Exists reports whether the bus knows the host.
@@ -58,9 +62,7 @@ func (h Host) NewestFact() (event.Section, Meta) {
 // it as it reads and appends.
 func (h Host) WithNewest(s event.Section, m Meta) Host {
 	newest := make(map[event.Section]Meta, len(h.newest)+1)
-	for k, v := range h.newest {
-		newest[k] = v
-	}
+	maps.Copy(newest, h.newest)
 	newest[s] = m
 	h.newest = newest
 	if m.Rev >= h.Rev {

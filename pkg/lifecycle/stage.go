@@ -1,6 +1,8 @@
 package lifecycle
 
 import (
+	"sync"
+
 	"github.com/metalbus/metalbus/api/event"
 	"github.com/metalbus/metalbus/api/v1alpha1"
 )
@@ -13,7 +15,9 @@ type rule struct {
 }
 
 // rules derive a host's state from its sections. The first that holds decides.
-func rules() []rule {
+//
+//nolint:gochecknoglobals // a constant in all but name: Go has none of this type
+var rules = sync.OnceValue(func() []rule {
 	return []rule{
 		{v1alpha1.StateNone, "the bus does not know the host", func(h Host) bool { return !h.Exists() }},
 		{v1alpha1.StateDeleting, "it is being deleted while detached", func(h Host) bool { return Leaving(h) && h.Intent.Detached != nil }},
@@ -30,7 +34,7 @@ func rules() []rule {
 		{v1alpha1.StatePreparing, "its settings are not applied yet", on(event.Unprepared)},
 		{v1alpha1.StateAvailable, "it waits for an image", on(event.Prepared)},
 	}
-}
+})
 
 // Stage is the provisioning state of the host.
 func Stage(h Host) v1alpha1.ProvisioningState {

@@ -22,6 +22,9 @@ type Wait struct {
 	// Every is the longest time until the next look. The first looks come
 	// sooner: 200 ms, 400 ms and so on up to it.
 	Every time.Duration
+	// Steady: nothing is expected to happen soon, so the first looks come no
+	// sooner than the later ones.
+	Steady bool
 }
 
 // Write asks for one write to the outside: the bus claims it for this service
@@ -51,10 +54,10 @@ func (Record) isStep()  {}
 //sumtype:decl
 type Outlook interface{ isOutlook() }
 
-// Finished: what the operation was to bring about is so.
+// Finished says that what the operation was to bring about is so.
 type Finished struct{ Result Result }
 
-// Underway: the backend or the machine is at it.
+// Underway says that the backend or the machine is at it.
 type Underway struct {
 	For   string
 	Every time.Duration
@@ -63,7 +66,7 @@ type Underway struct {
 // Needs says which write comes next.
 type Needs struct{ Write string }
 
-// Broken: the operation cannot go on without somebody's help, or not now.
+// Broken says that the operation cannot go on without somebody's help, or not now.
 type Broken struct{ Problem event.Problem }
 
 func (Finished) isOutlook() {}
@@ -74,6 +77,8 @@ func (Broken) isOutlook()   {}
 // Result is what a finished operation yields; each kind of operation fills its
 // own fields.
 type Result struct {
+	// Backend is the name of the backend that answered.
+	Backend string
 	// Node is the host's identity at the backend (enroll, adopt).
 	Node string
 	// Hardware is the inventory (inspect).

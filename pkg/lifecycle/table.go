@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/metalbus/metalbus/api/event"
 	"github.com/metalbus/metalbus/api/v1alpha1"
@@ -59,10 +60,13 @@ func managedStates() states {
 	return states{inspects, preparing, available, provision, provisioned, externally, deprovision, poweringOff}
 }
 
-// Table is the life of a host: what may follow what.
-func Table() []Row {
+// Table is the life of a host: what may follow what. It is not to be changed.
+func Table() []Row { return table() }
+
+//nolint:gochecknoglobals // a constant in all but name: Go has none of this type
+var table = sync.OnceValue(func() []Row {
 	return slices.Concat(intentRows(), registrationRows(), inspectionRows(), provisioningRows(), powerRows())
-}
+})
 
 func intentRows() []Row {
 	wishes := []string{
@@ -74,20 +78,22 @@ func intentRows() []Row {
 		{From: states{v1alpha1.StateNone}, Section: s, Facts: []string{event.Created}, To: states{unmanaged, registering}, Moves: true, Why: "a new host"},
 		{From: States(), Section: s, Facts: []string{event.Restored}, To: knownStates(), Why: "a host that was rebuilt from its object"},
 		{From: knownStates(), Section: s, Facts: []string{event.Forgotten}, To: states{deleting}, Why: "the object is gone"},
-		{From: states{unmanaged}, Section: s, Facts: wishes, To: states{registering, deleting}, Why: "BMC details were given, or it is deleted"},
-		{From: states{registering}, Section: s, Facts: wishes, To: states{unmanaged, deleting}, Why: "BMC details were taken away, or it is deleted"},
-		{From: states{inspects, preparing}, Section: s, Facts: wishes, To: states{inspects, preparing, poweringOff, deleting}, Why: "inspection was disabled or enabled, or the host is deleted"},
-		{From: states{available, externally}, Section: s, Facts: wishes, To: states{poweringOff, deleting}, Why: "it is deleted"},
-		{From: states{provision, provisioned, deprovision}, Section: s, Facts: wishes, To: states{deleting}, When: nil, Why: "it is deleted while detached"},
-		{From: states{poweringOff, deleting}, Section: s, Facts: wishes, To: knownStates(), Why: "its deletion is held up, or goes on"},
+		{From: knownStates(), Section: s, Facts: wishes, Why: "what is asked of it changed"},
+		{From: states{unmanaged}, Section: s, Facts: wishes, To: states{registering}, Why: "BMC details were given"},
+		{From: states{registering}, Section: s, Facts: wishes, To: states{unmanaged}, Why: "BMC details were taken away"},
+		{From: states{unmanaged, registering}, Section: s, Facts: wishes, To: states{deleting}, Why: "it is deleted, and nothing was done to it yet"},
+		{From: states{inspects}, Section: s, Facts: wishes, To: states{preparing}, Why: "inspection was disabled"},
+		{From: states{preparing}, Section: s, Facts: wishes, To: states{inspects}, Why: "inspection was enabled again"},
+		{From: states{inspects, preparing, available, externally}, Section: s, Facts: wishes, To: states{poweringOff}, Why: "it is deleted"},
+		{From: managedStates(), Section: s, Facts: wishes, To: states{deleting}, Why: "it is deleted while detached"},
+		{From: states{poweringOff}, Section: s, Facts: wishes, To: states{inspects, preparing, available, externally}, Why: "its deletion is held up till it is attached again"},
+		{From: states{deleting}, Section: s, Facts: wishes, To: knownStates(), Why: "its deletion is held up till it is attached again"},
 	}
 }
 
 func registrationRows() []Row {
 	const s = event.SectionRegistration
-	work := func(k event.Kind) []string {
-		return []string{k.Fact(event.Started), k.Fact(event.Claimed), k.Fact(event.Failed)}
-	}
+	work := func(k event.Kind) []string { return facts(k, event.Started, event.Claimed, event.Failed) }
 	return []Row{
 		{From: states{registering}, Section: s, Facts: work(event.Enroll), Why: "the first registration"},
 		{From: states{registering}, Section: s, Facts: []string{event.Enroll.Fact(event.Succeeded)}, To: states{inspects, preparing, externally}, Moves: true, Why: "the BMC answered"},
@@ -102,50 +108,53 @@ func registrationRows() []Row {
 // ends are the facts that an operation's owner may record whatever happened to
 // the host meanwhile.
 func ends(s event.Section, kinds ...event.Kind) Row {
-	var facts []string
+	var names []string
 	for _, k := range kinds {
-		facts = append(facts, k.Fact(event.Accepted), k.Fact(event.Aborted), k.Fact(event.Resumed))
+		names = append(names, facts(k, event.Accepted, event.Resumed, event.Aborted)...)
 	}
-	return Row{From: knownStates(), Section: s, Facts: facts, To: states{available, poweringOff, deleting}, Why: "the owner of an operation goes on with it or gives it up"}
+	return Row{From: knownStates(), Section: s, Facts: names, Why: "the owner of an operation goes on with it or gives it up"}
+}
+
+func facts(k event.Kind, phases ...event.Phase) []string {
+	var names []string
+	for _, p := range phases {
+		names = append(names, k.Fact(p))
+	}
+	return names
 }
 
 func inspectionRows() []Row {
 	const s = event.SectionInspection
-	work := []string{event.Inspect.Fact(event.Started), event.Inspect.Fact(event.Claimed), event.Inspect.Fact(event.Failed)}
+	work := facts(event.Inspect, event.Started, event.Claimed, event.Failed)
 	return []Row{
 		{From: states{inspects}, Section: s, Facts: work, When: stays, Why: "the hardware is being looked at"},
 		{From: states{available}, Section: s, Facts: work[:1], To: states{inspects}, Moves: true, When: WantsInspection, Why: "its user asked for another inspection"},
 		{From: states{inspects}, Section: s, Facts: []string{event.Inspect.Fact(event.Succeeded)}, To: states{preparing, available}, Moves: true, Why: "the hardware is known"},
 		{From: states{inspects, preparing}, Section: s, Facts: []string{event.InspectSkipped}, To: states{preparing}, Why: "inspection is disabled"},
-		{From: knownStates(), Section: s, Facts: []string{event.DetailsSupplied}, To: states{preparing}, Why: "the user gave the hardware details"},
+		{From: knownStates(), Section: s, Facts: []string{event.DetailsSupplied}, Why: "the user gave the hardware details"},
+		{From: states{inspects}, Section: s, Facts: facts(event.Inspect, event.Aborted), To: states{preparing, available}, Why: "the inspection is no longer wanted"},
 		ends(s, event.Inspect),
 	}
 }
 
 func provisioningRows() []Row {
 	const s = event.SectionProvisioning
-	fact := func(k event.Kind, p ...event.Phase) (names []string) {
-		for _, x := range p {
-			names = append(names, k.Fact(x))
-		}
-		return names
-	}
 	return []Row{
-		{From: states{preparing}, Section: s, Facts: fact(event.Prepare, event.Started, event.Claimed, event.Failed), When: stays, Why: "settings are being applied"},
-		{From: states{available}, Section: s, Facts: fact(event.Prepare, event.Started), To: states{preparing}, Moves: true, When: stays, Why: "settings changed"},
-		{From: states{preparing}, Section: s, Facts: fact(event.Prepare, event.Succeeded), To: states{available}, Moves: true, Why: "settings are applied"},
+		{From: states{preparing}, Section: s, Facts: facts(event.Prepare, event.Started, event.Claimed, event.Failed), When: stays, Why: "settings are being applied"},
+		{From: states{available}, Section: s, Facts: facts(event.Prepare, event.Started), To: states{preparing}, Moves: true, When: stays, Why: "settings changed"},
+		{From: states{preparing}, Section: s, Facts: facts(event.Prepare, event.Succeeded), To: states{available}, Moves: true, Why: "settings are applied"},
 		{From: states{available, externally}, Section: s, Facts: []string{event.ExternalEntered}, To: states{externally}, When: wantsExternal, Why: "the specification says that the disk is somebody else's"},
 		{From: states{externally}, Section: s, Facts: []string{event.ExternalLeft}, To: states{provisioned}, Moves: true, When: leavesExternal, Why: "the specification says that the disk is ours again"},
-		{From: states{available}, Section: s, Facts: fact(event.Deploy, event.Started), To: states{provision}, Moves: true, When: deploys, Why: "an image is wanted"},
-		{From: states{provision}, Section: s, Facts: fact(event.Deploy, event.Started, event.Claimed, event.Failed), Why: "the image is on its way"},
-		{From: states{available}, Section: s, Facts: fact(event.Deploy, event.Failed), When: deploys, Why: "the image was refused before anything was done"},
-		{From: states{provision}, Section: s, Facts: fact(event.Deploy, event.Succeeded), To: states{provisioned}, Moves: true, Why: "the image is there"},
-		{From: states{provision}, Section: s, Facts: fact(event.Undeploy, event.Started), To: states{deprovision}, Moves: true, When: func(h Host) bool { return h.Provisioning.Problem != nil || Unwanted(h) }, Why: "the deployment failed, or is no longer wanted"},
-		{From: states{provisioned}, Section: s, Facts: fact(event.Undeploy, event.Started), To: states{deprovision}, Moves: true, When: Unwanted, Why: "the image was removed or changed, or the host is deleted"},
-		{From: states{deprovision}, Section: s, Facts: fact(event.Undeploy, event.Started, event.Claimed, event.Failed), Why: "the disk is being cleaned"},
-		{From: states{deprovision}, Section: s, Facts: fact(event.Undeploy, event.Succeeded), To: states{available, poweringOff, deleting}, Moves: true, Why: "the disk is clean"},
-		{From: states{provision, provisioned, deprovision}, Section: s, Facts: []string{event.UndeployAbandoned}, To: states{poweringOff, deleting}, Moves: true, When: Leaving, Why: "the host has to go and cannot be cleaned"},
-		{From: states{provisioned, externally}, Section: s, Facts: fact(event.Service, event.Started, event.Claimed, event.Failed, event.Succeeded), When: stays, Why: "firmware of a host in use"},
+		{From: states{available}, Section: s, Facts: facts(event.Deploy, event.Started), To: states{provision}, Moves: true, When: deploys, Why: "an image is wanted"},
+		{From: states{provision}, Section: s, Facts: facts(event.Deploy, event.Started, event.Claimed, event.Failed), Why: "the image is on its way"},
+		{From: states{available}, Section: s, Facts: facts(event.Deploy, event.Failed), When: deploys, Why: "the image was refused before anything was done"},
+		{From: states{provision}, Section: s, Facts: facts(event.Deploy, event.Succeeded), To: states{provisioned}, Moves: true, Why: "the image is there"},
+		{From: states{provision}, Section: s, Facts: facts(event.Undeploy, event.Started), To: states{deprovision}, Moves: true, When: func(h Host) bool { return h.Provisioning.Problem != nil || Unwanted(h) }, Why: "the deployment failed, or is no longer wanted"},
+		{From: states{provisioned}, Section: s, Facts: facts(event.Undeploy, event.Started), To: states{deprovision}, Moves: true, When: Unwanted, Why: "the image was removed or changed, or the host is deleted"},
+		{From: states{deprovision}, Section: s, Facts: facts(event.Undeploy, event.Started, event.Claimed, event.Failed), Why: "the disk is being cleaned"},
+		{From: states{deprovision}, Section: s, Facts: facts(event.Undeploy, event.Succeeded), To: states{available, poweringOff}, Moves: true, Why: "the disk is clean"},
+		{From: states{provision, provisioned, deprovision}, Section: s, Facts: []string{event.UndeployAbandoned}, To: states{poweringOff}, Moves: true, When: Leaving, Why: "the host has to go and cannot be cleaned"},
+		{From: states{provisioned, externally}, Section: s, Facts: facts(event.Service, event.Started, event.Claimed, event.Failed, event.Succeeded), When: stays, Why: "firmware of a host in use"},
 		{From: states{inspects, available, provision, provisioned, deprovision}, Section: s, Facts: []string{event.SlotAwaited}, Why: "it waits for its turn"},
 		{From: states{available}, Section: s, Facts: []string{event.AttemptsReset}, Why: "another image, or none"},
 		ends(s, event.Prepare, event.Deploy, event.Undeploy, event.Service),
@@ -155,7 +164,7 @@ func provisioningRows() []Row {
 func powerRows() []Row {
 	const s = event.SectionPower
 	work := func(k event.Kind) []string {
-		return []string{k.Fact(event.Started), k.Fact(event.Claimed), k.Fact(event.Failed), k.Fact(event.Succeeded)}
+		return facts(k, event.Started, event.Claimed, event.Failed, event.Succeeded)
 	}
 	steady := states{available, provisioned, externally}
 	return []Row{

@@ -1,0 +1,253 @@
+package lifecycle_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/metalbus/metalbus/api/event"
+	"github.com/metalbus/metalbus/api/v1alpha1"
+	"github.com/metalbus/metalbus/pkg/lifecycle"
+)
+
+// pick draws a number below n: a walk is driven by rapid, or by a seed.
+type pick func(label string, n int) int
+
+var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// next draws a fact that might be recorded of a host, sensible or not.
+func next(h lifecycle.Host, pick pick) lifecycle.Fact {
+	kinds := event.Kinds()
+	kind := kinds[pick("kind", len(kinds))]
+	if op, _ := h.Op(); op != nil && pick("own", 2) == 0 {
+		kind = op.Kind
+	}
+	problem := lifecycle.NewProblem(v1alpha1.ProvisioningError, event.ClassImage, "no")
+	phases := []lifecycle.Fact{
+		lifecycle.Started{Kind: kind, Step: "a"},
+		lifecycle.Claimed{Kind: kind, Step: "b"},
+		lifecycle.Accepted{Kind: kind},
+		lifecycle.Resumed{Kind: kind},
+		lifecycle.Aborted{Kind: kind},
+		lifecycle.Failed{Kind: kind, Problem: problem},
+	}
+	if pick("phase", 2) == 0 {
+		return phases[pick("which", len(phases))]
+	}
+	facts := []lifecycle.Fact{
+		lifecycle.Enrolled{Backend: "redfish", Node: fmt.Sprint(pick("node", 2)), Credentials: lifecycle.Credentials(h.Intent)},
+		lifecycle.Rotated{Credentials: lifecycle.Credentials(h.Intent)},
+		lifecycle.Adopted{},
+		lifecycle.Lost{},
+		lifecycle.Detached{},
+		lifecycle.Removed{},
+		lifecycle.Inspected{Digest: "d"},
+		lifecycle.Supplied{Digest: "e"},
+		lifecycle.Skipped{},
+		lifecycle.ReadyForImage{RAID: lifecycle.TargetRAID(h)},
+		lifecycle.Provisioned{},
+		lifecycle.Deprovisioned{},
+		lifecycle.Abandoned{},
+		lifecycle.EnteredExternal{},
+		lifecycle.LeftExternal{},
+		lifecycle.Queued{Kind: event.Deploy},
+		lifecycle.Forgiven{},
+		lifecycle.Seen{On: pick("on", 2) == 1},
+		lifecycle.Switched{Kind: event.PowerOn, On: true},
+		lifecycle.Switched{Kind: event.PowerOff},
+		lifecycle.Switched{Kind: event.Reboot, On: true},
+		lifecycle.LeftOn{},
+		lifecycle.Faulty{Fault: "f"},
+		lifecycle.Health{Health: "OK"},
+	}
+	return facts[pick("fact", len(facts))]
+}
+
+// wish draws a change of what is asked of a host.
+func wish(h lifecycle.Host, pick pick) lifecycle.Fact {
+	i, fact := h.Intent, event.Changed
+	if !h.Exists() {
+		i = event.Intent{Namespace: "lab", Name: "host-a", CreatedAt: epoch, Credentials: event.SecretRef{Name: "s", Namespace: "lab", Version: "1"}}
+		i.Spec.Online = true
+		if pick("managed", 3) > 0 {
+			i.Spec.BMC = v1alpha1.BMCDetails{Address: "redfish://192.0.2.1", CredentialsName: "s"}
+		}
+		i.Spec.ExternallyProvisioned = pick("external", 4) == 0
+		return lifecycle.Wish{Fact: event.Created, Intent: i}
+	}
+	switch pick("wish", 14) {
+	case 0:
+		i.Spec.BMC = v1alpha1.BMCDetails{Address: "redfish://192.0.2.1", CredentialsName: "s"}
+	case 1:
+		i.Spec.BMC = v1alpha1.BMCDetails{}
+	case 2, 3:
+		i.Spec.Image = &v1alpha1.Image{URL: fmt.Sprintf("http://192.0.2.2/%d.iso", pick("image", 2))}
+	case 4:
+		i.Spec.Image = nil
+	case 5:
+		i.Spec.Online = !i.Spec.Online
+	case 6:
+		i.Spec.ExternallyProvisioned = !i.Spec.ExternallyProvisioned
+	case 7:
+		i.InspectionDisabled = !i.InspectionDisabled
+	case 8:
+		i.InspectRequest, fact = fmt.Sprint(pick("request", 3)), event.InspectRequested
+	case 9:
+		i.Detached, fact = &event.DetachRequest{Delay: pick("delay", 2) == 1, Force: pick("force", 2) == 1}, event.DetachAsked
+	case 10:
+		i.Detached, fact = nil, event.AttachAsked
+	case 11:
+		i.Reboots, fact = []event.RebootRequest{{ID: fmt.Sprint(pick("reboot", 3)), Force: pick("force", 2) == 1}}, event.RebootRequested
+	case 12:
+		i.Paused, fact = !i.Paused, event.Paused
+	case 13:
+		if pick("delete", 2) == 0 {
+			i.DeletedAt, fact = epoch, event.Deleting
+		}
+	}
+	return lifecycle.Wish{Fact: fact, Intent: i}
+}
+
+// walk takes a host through up to n facts, shows each that the table allows,
+// and returns what has become of the host.
+func walk(h lifecycle.Host, n int, pick pick, show func(before, after lifecycle.Host, f lifecycle.Fact)) lifecycle.Host {
+	for range n {
+		f := next(h, pick)
+		if !h.Exists() || pick("who", 8) == 0 {
+			f = wish(h, pick)
+		}
+		after := record(h, f)
+		if lifecycle.Check(h, after, f) != nil {
+			continue
+		}
+		show(h, after, f)
+		h = after
+	}
+	return h
+}
+
+func record(h lifecycle.Host, f lifecycle.Fact) lifecycle.Host {
+	after := lifecycle.Apply(h, f, epoch)
+	return after.WithNewest(f.Section(), lifecycle.Meta{Seq: h.Head + 1, Rev: h.Rev + 1, Fact: f.Name(), At: epoch})
+}
+
+// A running machine is never given up because something else broke: out of
+// provisioned and externally provisioned leads only what its user asked for.
+func TestRunningMachinesStay(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		draw := func(label string, n int) int { return rapid.IntRange(0, n-1).Draw(t, label) }
+		walk(lifecycle.Host{}, 120, draw, func(before, after lifecycle.Host, f lifecycle.Fact) {
+			from, to := lifecycle.Stage(before), lifecycle.Stage(after)
+			if !lifecycle.Used(from) || lifecycle.Used(to) || f.Section() == event.SectionIntent {
+				return
+			}
+			if !lifecycle.Unwanted(before) {
+				t.Fatalf("%s.%s led from %q to %q and nobody had asked for it", f.Section(), f.Name(), from, to)
+			}
+		})
+	})
+}
+
+// The same for what is done to the machine without a change of state.
+func TestRunningMachinesAreNotSwitchedOff(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		draw := func(label string, n int) int { return rapid.IntRange(0, n-1).Draw(t, label) }
+		walk(lifecycle.Host{}, 120, draw, func(before, _ lifecycle.Host, f lifecycle.Fact) {
+			s, ok := f.(lifecycle.Started)
+			if !ok || !lifecycle.Used(lifecycle.Stage(before)) {
+				return
+			}
+			off := s.Kind == event.PowerOff || s.Kind == event.Reboot
+			switch {
+			case off && !lifecycle.WantsOff(before):
+				t.Fatalf("%s of a running machine that is to be on", s.Kind)
+			case s.Kind == event.Inspect || s.Kind == event.Prepare || s.Kind == event.Deploy:
+				t.Fatalf("%s of a running machine", s.Kind)
+			}
+		})
+	})
+}
+
+func TestOneOperationAtATime(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		draw := func(label string, n int) int { return rapid.IntRange(0, n-1).Draw(t, label) }
+		walk(lifecycle.Host{}, 120, draw, func(_, after lifecycle.Host, f lifecycle.Fact) {
+			var ops []string
+			for _, s := range event.Sections() {
+				if op := after.Work(s).Op; op != nil {
+					ops = append(ops, op.ID)
+				}
+			}
+			if len(ops) > 1 {
+				t.Fatalf("after %s: operations %v", f.Name(), ops)
+			}
+		})
+	})
+}
+
+// Every way that the table draws is one that a host can take, and hosts take
+// no other.
+func TestTableIsWhatHappens(t *testing.T) {
+	seen := explore(40000)
+	for i, r := range lifecycle.Table() {
+		if slices.Contains(r.Facts, event.Restored) || slices.Contains(r.Facts, event.Forgotten) {
+			continue // told by the object, not by the host's own life
+		}
+		for _, from := range r.From {
+			for _, to := range r.To {
+				if from != to && !seen[way{i, from, to}] {
+					t.Errorf("no host goes from %q to %q by %s (%s)", from, to, strings.Join(r.Facts, ", "), r.Why)
+				}
+			}
+		}
+	}
+}
+
+// way is a change of state by a row of the table.
+type way struct {
+	row      int
+	from, to v1alpha1.ProvisioningState
+}
+
+// explore takes many hosts on short walks and says which ways they went. The
+// walks start from hosts of every kind that was reached so far, so that rare
+// ones go as many ways as common ones.
+func explore(rounds int) map[way]bool {
+	seen := map[way]bool{}
+	random := rand.New(rand.NewPCG(1, 2))
+	draw := func(_ string, n int) int { return random.IntN(n) }
+	note := func(before, after lifecycle.Host, f lifecycle.Fact) {
+		from, to := lifecycle.Stage(before), lifecycle.Stage(after)
+		for i, r := range lifecycle.Table() {
+			if from != to && r.Section == f.Section() && slices.Contains(r.Facts, f.Name()) {
+				seen[way{i, from, to}] = true
+			}
+		}
+	}
+	reached := map[string]lifecycle.Host{"": {}}
+	keys := []string{""}
+	for range rounds {
+		h := walk(reached[keys[random.IntN(len(keys))]], 12, draw, note)
+		k := kind(h)
+		if _, known := reached[k]; !known {
+			keys = append(keys, k)
+		}
+		reached[k] = h
+	}
+	return seen
+}
+
+// kind tells hosts apart as far as their ways may differ.
+func kind(h lifecycle.Host) string {
+	op, _ := h.Op()
+	var doing event.Kind
+	if op != nil {
+		doing = op.Kind
+	}
+	return fmt.Sprint(lifecycle.Stage(h), h.Provisioning.Phase, doing, lifecycle.Leaving(h), lifecycle.Apart(h), h.Power.OffForDelete)
+}
