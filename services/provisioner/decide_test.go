@@ -1,0 +1,132 @@
+package provisioner
+
+import (
+	"testing"
+	"time"
+
+	"github.com/metalbus/metalbus/api/event"
+	"github.com/metalbus/metalbus/api/v1alpha1"
+	"github.com/metalbus/metalbus/pkg/lifecycle"
+)
+
+var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+type change = func(*lifecycle.Host)
+
+// host is a registered, inspected, online host with its disk in a phase.
+func host(p event.PhaseOfDisk, changes ...change) lifecycle.Host {
+	h := lifecycle.Host{UID: "u"}.WithNewest(event.SectionIntent, lifecycle.Meta{Seq: 1, Rev: 1})
+	h.Intent.Spec.BMC = v1alpha1.BMCDetails{Address: "redfish://192.0.2.1", CredentialsName: "s"}
+	h.Intent.Spec.Online = true
+	h.Intent.Credentials = event.SecretRef{Namespace: "lab", Name: "s", Version: "7"}
+	h.Registration = event.Registration{Registered: true, Good: lifecycle.Credentials(h.Intent)}
+	h.Inspection.Done, h.Provisioning.Phase = true, p
+	for _, c := range changes {
+		c(&h)
+	}
+	return h
+}
+
+func wants(url string) change {
+	return func(h *lifecycle.Host) { h.Intent.Spec.Image = &v1alpha1.Image{URL: url} }
+}
+
+func has(url string) change { return func(h *lifecycle.Host) { h.Provisioning.Image.URL = url } }
+
+func leaving(h *lifecycle.Host)  { h.Intent.DeletedAt = now }
+func paused(h *lifecycle.Host)   { h.Intent.Paused = true }
+func detached(h *lifecycle.Host) { h.Intent.Detached = &event.DetachRequest{} }
+func others(h *lifecycle.Host)   { h.Intent.Spec.ExternallyProvisioned = true }
+func lost(h *lifecycle.Host)     { h.Registration.Lost = true }
+func offline(h *lifecycle.Host)  { h.Intent.Spec.Online = false }
+func forced(h *lifecycle.Host)   { h.Intent.ForceDelete = true }
+func unreached(h *lifecycle.Host) {
+	h.Registration.Problem, h.Registration.Failures = &event.Problem{Message: "no answer"}, 4
+}
+func inspectAgain(h *lifecycle.Host) { h.Intent.InspectRequest = "1" }
+
+func op(k event.Kind) change {
+	return func(h *lifecycle.Host) { h.Provisioning.Op = &event.Op{Kind: k} }
+}
+
+func failed(k event.Kind, times int) change {
+	return func(h *lifecycle.Host) {
+		p := &h.Provisioning
+		p.Problem, p.Failures = &event.Problem{Kind: k, Message: "no"}, times
+		if k == event.Deploy {
+			p.Attempts, p.LastAttempted = times, h.Intent.Spec.Image.DeepCopy()
+		}
+	}
+}
+
+func TestDecide(t *testing.T) {
+	for name, c := range map[string]struct {
+		host lifecycle.Host
+		want string
+	}{
+		"a host is prepared once it is inspected":   {host(event.Unprepared), "prepare"},
+		"it waits for the inspection to be skipped": {host(event.Unprepared, func(h *lifecycle.Host) { h.Inspection.Done, h.Intent.InspectionDisabled = false, true }), "nothing"},
+		"an available host rests":                   {host(event.Prepared), "nothing"},
+		"an image is brought to it":                 {host(event.Prepared, wants("a")), "deploy"},
+		"not while it is offline":                   {host(event.Prepared, wants("a"), offline), "nothing"},
+		"not while it is paused":                    {host(event.Prepared, wants("a"), paused), "nothing"},
+		"not while it is detached":                  {host(event.Prepared, wants("a"), detached), "nothing"},
+		"not before it is registered again":         {host(event.Prepared, wants("a"), lost), "nothing"},
+		"not before it is inspected again":          {host(event.Prepared, wants("a"), inspectAgain), "nothing"},
+		"an available host becomes somebody else's": {host(event.Prepared, others), "record external.entered"},
+		"changed RAID is applied first": {host(event.Prepared, wants("a"), func(h *lifecycle.Host) {
+			h.Intent.Spec.RAID = &v1alpha1.RAIDConfig{HardwareRAIDVolumes: []v1alpha1.HardwareRAIDVolume{{Level: "1"}}}
+		}), "prepare"},
+		"a failed image is tried again":                               {host(event.Prepared, wants("a"), failed(event.Deploy, 4)), "deploy"},
+		"but not for ever":                                            {host(event.Prepared, wants("a"), failed(event.Deploy, 5)), "fail"},
+		"another image starts anew":                                   {host(event.Prepared, wants("a"), failed(event.Deploy, 5), wants("b")), "record attempts.reset"},
+		"no image any more forgives":                                  {host(event.Prepared, wants("a"), failed(event.Deploy, 5), func(h *lifecycle.Host) { h.Intent.Spec.Image = nil }), "record attempts.reset"},
+		"a deployment goes on":                                        {host(event.Deploying, wants("a"), has("a"), op(event.Deploy)), "deploy"},
+		"a failed deployment is undone":                               {host(event.Deploying, wants("a"), has("a"), failed(event.Deploy, 1)), "undeploy"},
+		"an unwanted deployment is given up":                          {host(event.Deploying, has("a"), op(event.Deploy)), "record deploy.aborted"},
+		"and undone":                                                  {host(event.Deploying, has("a")), "undeploy"},
+		"a provisioned host rests":                                    {host(event.Deployed, wants("a"), has("a")), "nothing"},
+		"its image was removed":                                       {host(event.Deployed, has("a")), "undeploy"},
+		"its image was changed":                                       {host(event.Deployed, wants("b"), has("a")), "undeploy"},
+		"it is deleted":                                               {host(event.Deployed, wants("a"), has("a"), leaving), "undeploy"},
+		"it is deleted while detached":                                {host(event.Deployed, wants("a"), has("a"), leaving, detached), "nothing"},
+		"it is offline":                                               {host(event.Deployed, wants("a"), has("a"), offline), "nothing"},
+		"the backend lost it":                                         {host(event.Deployed, wants("a"), has("a"), lost), "nothing"},
+		"the backend lost it and its image was removed":               {host(event.Deployed, has("a"), lost), "nothing"},
+		"its BMC does not answer":                                     {host(event.Deployed, wants("a"), has("a"), unreached), "nothing"},
+		"its BMC does not answer and it is deleted":                   {host(event.Deployed, wants("a"), has("a"), unreached, leaving), "record undeploy.abandoned"},
+		"it is paused and its image was removed":                      {host(event.Deployed, has("a"), paused), "nothing"},
+		"cleaning goes on":                                            {host(event.Undeploying, has("a"), op(event.Undeploy)), "undeploy"},
+		"cleaning that fails is tried again":                          {host(event.Undeploying, has("a"), failed(event.Undeploy, 9)), "undeploy"},
+		"for a host that is deleted a few times":                      {host(event.Undeploying, has("a"), leaving, failed(event.Undeploy, 3)), "undeploy"},
+		"but not more":                                                {host(event.Undeploying, has("a"), leaving, failed(event.Undeploy, 4)), "record undeploy.abandoned"},
+		"and only once where the deletion is forced":                  {host(event.Undeploying, has("a"), leaving, forced, failed(event.Undeploy, 1)), "record undeploy.abandoned"},
+		"somebody else's host rests":                                  {host(event.External, others), "nothing"},
+		"somebody else's host that was registered as such":            {host(event.Unprepared, others, func(h *lifecycle.Host) { h.Registration.External = true }), "record external.entered"},
+		"it becomes ours":                                             {host(event.External, wants("a")), "record external.left"},
+		"a host that is deleted before anything was done to it rests": {host(event.Prepared, leaving), "nothing"},
+		"a preparation of a host that is deleted is given up":         {host(event.Unprepared, leaving, op(event.Prepare)), "record prepare.aborted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			task, step := decide(c.host, 5)
+			if got := text(task, step); got != c.want {
+				t.Errorf("decided %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// text is a decision in words.
+func text(t lifecycle.Task, s lifecycle.Step) string {
+	switch s := s.(type) {
+	case lifecycle.Nothing:
+		return "nothing"
+	case lifecycle.Record:
+		if _, ok := s.Fact.(lifecycle.Failed); ok {
+			return "fail"
+		}
+		return "record " + s.Fact.Name()
+	default:
+		return string(t.Kind)
+	}
+}

@@ -1,0 +1,98 @@
+// Package registrar makes a declared host a node of its backend whose BMC
+// answers with the credentials that were given, takes a running host over
+// again when the backend lost its records, and takes it out at the end. It
+// writes the registration section and nothing else.
+package registrar
+
+import (
+	"context"
+	"time"
+
+	"github.com/metalbus/metalbus/api/event"
+	"github.com/metalbus/metalbus/pkg/bus"
+	"github.com/metalbus/metalbus/pkg/lifecycle"
+)
+
+// Backends are asked how a host's registration stands, and make the writes.
+type Backends interface {
+	Look(ctx context.Context, k event.Kind, h lifecycle.Host) (lifecycle.Outlook, error)
+	Do(ctx context.Context, h lifecycle.Host, w lifecycle.Write) error
+}
+
+// Registrar is the service.
+type Registrar struct {
+	backends Backends
+	now      func() time.Time
+	grace    time.Duration
+}
+
+// New is a Registrar on the given backends and clock.
+func New(b Backends, now func() time.Time, cfg Config) *Registrar {
+	return &Registrar{backends: b, now: now, grace: cfg.SecretGrace}
+}
+
+// Section is the registration section.
+func (*Registrar) Section() event.Section { return event.SectionRegistration }
+
+// Cares about what users ask, about its own work, and about the ends of others'.
+func (*Registrar) Cares(t bus.Trigger) bool {
+	return t.Section == event.SectionRegistration || !event.UnderWay(t.Fact)
+}
+
+// Step decides what is next for the host.
+func (r *Registrar) Step(ctx context.Context, h lifecycle.Host) (lifecycle.Step, error) {
+	task, step := decide(h, r.now(), r.grace)
+	if step != nil {
+		return step, nil
+	}
+	outlook, err := r.backends.Look(ctx, task.Kind, h)
+	if err != nil {
+		return nil, err
+	}
+	return withCredentials(h, lifecycle.Next(task, outlook, func(res lifecycle.Result) lifecycle.Fact { return done(h, task, res) })), nil
+}
+
+// Do makes a write that Step asked for.
+func (r *Registrar) Do(ctx context.Context, h lifecycle.Host, w lifecycle.Write) error {
+	return r.backends.Do(ctx, h, w)
+}
+
+// done is the fact that ends a task.
+func done(h lifecycle.Host, t lifecycle.Task, res lifecycle.Result) lifecycle.Fact {
+	switch t.Kind {
+	case event.Adopt:
+		return lifecycle.Adopted{}
+	case event.Detach:
+		return lifecycle.Detached{}
+	case event.Remove:
+		return lifecycle.Removed{Undone: res.Undone}
+	default:
+		return enrolled(h, res)
+	}
+}
+
+func enrolled(h lifecycle.Host, res lifecycle.Result) lifecycle.Fact {
+	r, credentials := h.Registration, lifecycle.Credentials(h.Intent)
+	known := r.Registered && !r.Detached && !r.Lost && r.Node == res.Node && r.Address == h.Intent.Spec.BMC.Address
+	if known && !lifecycle.SameCredentials(r.Good, credentials) {
+		return lifecycle.Rotated{Credentials: credentials}
+	}
+	return lifecycle.Enrolled{
+		Backend: res.Backend, Node: res.Node, Address: h.Intent.Spec.BMC.Address, Profile: lifecycle.Profile(h), Credentials: credentials,
+	}
+}
+
+// withCredentials notes the credentials that failed.
+func withCredentials(h lifecycle.Host, s lifecycle.Step) lifecycle.Step {
+	r, ok := s.(lifecycle.Record)
+	if !ok {
+		return s
+	}
+	f, ok := r.Fact.(lifecycle.Failed)
+	if !ok || f.Kind != event.Enroll {
+		return s
+	}
+	tried := lifecycle.Credentials(h.Intent)
+	f.Tried = &tried
+	return lifecycle.Record{Fact: f}
+}
