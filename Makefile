@@ -1,32 +1,77 @@
 # Each target is a line or two; what is longer is a program or a script with a
-# name. The flags are the same everywhere, so that nothing is compiled twice.
+# name. The flags are the same everywhere, so that nothing is compiled twice,
+# and every module is built with its own choice of versions.
 export GOWORK = off
 export GOFLAGS = -trimpath -buildvcs=false
 
-BIN       ?= bin
-TOOLS     ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/metalbus/bin
-LINT      := $(TOOLS)/golangci-lint-v2.12.2
-MODULES   := . integration integration/kubeapi
+BIN      ?= bin
+CACHE    ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/metalbus
+MODULES  := . integration integration/kubeapi
+LINTER   := v2.12.2
+LINT     := $(CACHE)/golangci-lint-$(LINTER)
+LEFT_OUT := $(abspath $(BIN))/left-out
+COMPOSE  ?= $(shell docker compose version >/dev/null 2>&1 && echo docker compose || echo docker-compose)
+# What the tests run as processes and in containers.
+export METALBUS_BIN = $(abspath $(BIN))
 
 .DEFAULT_GOAL := help
-.PHONY: help build test integration lint generate verify tidy fmt images up down demo bench ci clean
+.PHONY: help build test unit integration lint fmt generate verify tidy images up down demo bench ci clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
-build: ## the six programs, and the Kubernetes API and NATS server of laptops and tests
-	CGO_ENABLED=0 go build -o $(BIN)/ ./services/*/cmd/*
+build: ## all programs, into bin; the first time compiles Kubernetes' own code, about ten minutes of a CPU
+	cd integration && CGO_ENABLED=0 go run ./cmd/build -o $(METALBUS_BIN)
 
-test: ## everything: unit tests under the race detector, then integration
-	go test -race ./...
+test: unit integration ## everything, under the race detector; without a container engine the last line counts what is left out
+
+unit: ## the tests that need no other process
+	CGO_ENABLED=1 go test -race ./...
+
+integration: build ## real programs, a real Kubernetes API, real NATS, containers
+	@rm -f $(LEFT_OUT)
+	cd integration && METALBUS_LEFT_OUT=$(LEFT_OUT) CGO_ENABLED=1 go test -race -p 1 -timeout 40m ./...
+	@.ci/left-out $(LEFT_OUT)
 
 lint: $(LINT) ## the linter, with the import rules
-	for m in $(MODULES); do (cd $$m && $(LINT) run ./...) || exit 1; done
+	for m in $(MODULES); do (cd $$m && CGO_ENABLED=0 $(LINT) run ./...) || exit 1; done
 
 fmt: $(LINT) ## format the tree
 	for m in $(MODULES); do (cd $$m && $(LINT) fmt ./...) || exit 1; done
 
+generate: ## what follows from the sources: deep copies, CRDs, schemas, pages
+	go run ./api/internal/apigen
+	go test ./pkg/lifecycle -update
+
+verify: lint tidy ## fail if generated or formatted files are not what they should be
+	.ci/unchanged $(MAKE) --no-print-directory generate fmt
+	.ci/same-versions
+
+tidy: ## fail if a go.mod or go.sum is not what it should be
+	for m in $(MODULES); do (cd $$m && go mod tidy -diff) || exit 1; done
+
+images: build ## container images of every program, named metalbus/PROGRAM:dev
+	deploy/images/build $(METALBUS_BIN)
+
+up: images ## the whole system in containers; "make down" ends it
+	$(COMPOSE) up -d
+
+down: ## end what "make up" began, and forget its state
+	$(COMPOSE) down -v
+
+demo: build ## 50 simulated machines from nothing to provisioned
+	$(BIN)/metalbus demo
+
+bench: build ## what things cost
+	cd integration && CGO_ENABLED=0 go test -run '^$$' -bench . -benchtime 2000x ./apiserver
+
+ci: verify test ## what a change has to pass
+
+clean: ## remove what was built, and what an interrupted test left in the container engine
+	.ci/sweep
+	rm -rf $(BIN)
+
 # Named after its version, so that another checkout's pin does not disturb it.
 $(LINT):
-	GOBIN=$(TOOLS) CGO_ENABLED=0 go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.12.2
-	mv $(TOOLS)/golangci-lint $@
+	GOBIN=$(CACHE)/build CGO_ENABLED=0 go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINTER)
+	mv $(CACHE)/build/golangci-lint $@

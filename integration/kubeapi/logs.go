@@ -72,6 +72,6 @@ func (l *logs) zap() *zap.Logger {
 // collecting it.
 func tune() {
 	if _, set := os.LookupEnv("GOGC"); !set {
-		debug.SetGCPercent(400)
+		debug.SetGCPercent(200)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // The names under which programs lie in the folder that Build fills.
@@ -124,4 +125,40 @@ func (g group) command(ctx context.Context, root string, args ...string) *exec.C
 	cmd.Dir = filepath.Join(root, g.module)
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-trimpath -buildvcs=false", "CGO_ENABLED=0")
 	return cmd
+}
+
+// Folder is where the tests find the programs: in the folder that the
+// environment variable METALBUS_BIN names, as they are, else in bin at the
+// repository's root, built anew where out of date.
+func Folder(ctx context.Context, progress io.Writer) (string, error) {
+	if bin, given := os.LookupEnv("METALBUS_BIN"); given {
+		return filepath.Abs(bin)
+	}
+	root, err := Root(".")
+	if err != nil {
+		return "", err
+	}
+	bin := filepath.Join(root, "bin")
+	unlock, err := lock(bin)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	return bin, Build(ctx, root, bin, progress)
+}
+
+// lock waits until no other test binary builds into dir.
+func lock(dir string) (unlock func(), err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(dir, ".lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return func() { _ = f.Close() }, nil
 }
