@@ -1,0 +1,173 @@
+package backendtest
+
+import (
+	"testing"
+
+	"github.com/metalbus/metalbus/api/event"
+	"github.com/metalbus/metalbus/api/v1alpha1"
+	"github.com/metalbus/metalbus/pkg/lifecycle"
+)
+
+// Conform runs the suite.
+func Conform(t *testing.T, lab func(t *testing.T) Lab) {
+	t.Helper()
+	for name, test := range map[string]func(*testing.T, Lab){
+		"a host lives from enrolment to removal":                 life,
+		"what is so already takes no write":                      idempotent,
+		"power goes on, off and on again":                        power,
+		"a host that is deployed stays on and untouched":         steady,
+		"an unreachable BMC is the host's problem, and it heals": unreachable,
+		"another image replaces the first":                       replace,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, lab(t)) })
+	}
+}
+
+func enrolled(h lifecycle.Host) func(lifecycle.Result) lifecycle.Fact {
+	return func(r lifecycle.Result) lifecycle.Fact {
+		return lifecycle.Enrolled{Node: r.Node, Address: h.Intent.Spec.BMC.Address, Profile: lifecycle.Profile(h), Credentials: lifecycle.Credentials(h.Intent)}
+	}
+}
+
+func fact(f lifecycle.Fact) func(lifecycle.Result) lifecycle.Fact {
+	return func(lifecycle.Result) lifecycle.Fact { return f }
+}
+
+// available takes a new host to where it may be used.
+func available(t *testing.T, l Lab) lifecycle.Host {
+	t.Helper()
+	h := l.NewHost(t)
+	h = l.must(t, h, event.Enroll, enrolled(h))
+	if h.Registration.Node == "" {
+		t.Error("an enrolled host has no identity")
+	}
+	h = l.must(t, h, event.Inspect, func(r lifecycle.Result) lifecycle.Fact {
+		checkHardware(t, r.Hardware)
+		return lifecycle.Inspected{Digest: "d", Source: l.Backend.Name()}
+	})
+	return l.must(t, h, event.Prepare, fact(lifecycle.ReadyForImage{RAID: lifecycle.TargetRAID(h)}))
+}
+
+func checkHardware(t *testing.T, d *v1alpha1.HardwareDetails) {
+	t.Helper()
+	if d == nil {
+		t.Fatal("inspection found nothing")
+	}
+	if d.CPU.Count < 1 || d.CPU.Arch == "" || d.RAMMebibytes < 1 || len(d.NIC) == 0 || len(d.Storage) == 0 || d.SystemVendor.Manufacturer == "" {
+		t.Errorf("inspection left out the most of it: %+v", d)
+	}
+	for _, n := range d.NIC {
+		if n.MAC == "" || n.SpeedGbps < 0 {
+			t.Errorf("network interface %+v", n)
+		}
+	}
+	for _, s := range d.Storage {
+		if s.Name == "" || s.SizeBytes <= 0 {
+			t.Errorf("disk %+v", s)
+		}
+	}
+}
+
+// deployed takes an available host to one with the lab's image.
+func deployed(t *testing.T, l Lab, h lifecycle.Host) lifecycle.Host {
+	t.Helper()
+	image := l.Image
+	h.Intent.Spec.Online, h.Intent.Spec.Image = true, &image
+	h = l.must(t, h, event.Deploy, fact(lifecycle.Provisioned{}))
+	return l.must(t, h, event.PowerOn, fact(lifecycle.Switched{Kind: event.PowerOn, On: true}))
+}
+
+func life(t *testing.T, l Lab) {
+	h := deployed(t, l, available(t, l))
+	if m := l.Machine(t, h); !m.On || m.Image != l.Image.URL {
+		t.Fatalf("after deployment: %+v, want it on with %s", m, l.Image.URL)
+	}
+	h.Intent.Spec.Image = nil
+	h = l.must(t, h, event.Undeploy, fact(lifecycle.Deprovisioned{}))
+	if m := l.Machine(t, h); m.Image != "" {
+		t.Errorf("after undeployment: %+v, want it empty", m)
+	}
+	h.Intent.DeletedAt = l.Now()
+	h = l.must(t, h, event.PowerOff, fact(lifecycle.Switched{Kind: event.PowerOff}))
+	if m := l.Machine(t, h); m.On {
+		t.Error("after power-off the machine is on")
+	}
+	l.must(t, h, event.Remove, fact(lifecycle.Removed{}))
+}
+
+// idempotent: once an operation has ended, another look finds nothing to write.
+func idempotent(t *testing.T, l Lab) {
+	h := deployed(t, l, available(t, l))
+	before := l.Machine(t, h)
+	for _, k := range []event.Kind{event.Enroll, event.PowerOn} {
+		o, err := l.Backend.Look(t.Context(), k, h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := o.(lifecycle.Finished); !ok {
+			t.Errorf("%s of a host that is there already: %#v", k, o)
+		}
+	}
+	if after := l.Machine(t, h); after != before {
+		t.Errorf("looking changed the machine from %+v to %+v", before, after)
+	}
+}
+
+func power(t *testing.T, l Lab) {
+	h := available(t, l)
+	for _, want := range []bool{true, false, true} {
+		k := event.PowerOff
+		if want {
+			k = event.PowerOn
+		}
+		h.Intent.Spec.Online = want
+		h = l.must(t, h, k, fact(lifecycle.Switched{Kind: k, On: want}))
+		if m := l.Machine(t, h); m.On != want {
+			t.Fatalf("after %s the machine is on: %v", k, m.On)
+		}
+		s, err := l.Backend.Power(t.Context(), h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.On == nil || *s.On != want || s.Fault != "" {
+			t.Errorf("after %s the backend says %+v", k, s)
+		}
+	}
+}
+
+func steady(t *testing.T, l Lab) {
+	h := deployed(t, l, available(t, l))
+	before := l.Machine(t, h)
+	h = l.must(t, h, event.Enroll, enrolled(h))
+	if after := l.Machine(t, h); after != before {
+		t.Errorf("registering a running host again changed its machine from %+v to %+v", before, after)
+	}
+}
+
+func unreachable(t *testing.T, l Lab) {
+	if l.Break == nil {
+		t.Log("this lab cannot cut off a BMC") // the lab says so by its nil, and its own suite covers it
+		return
+	}
+	h := l.NewHost(t)
+	mend := l.Break(t, h)
+	h, _, problem, err := l.Drive(t.Context(), h, event.Enroll)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if problem == nil || problem.Type != v1alpha1.RegistrationError || problem.Message == "" {
+		t.Fatalf("problem %+v", problem)
+	}
+	mend()
+	l.must(t, h, event.Enroll, enrolled(h))
+}
+
+func replace(t *testing.T, l Lab) {
+	h := deployed(t, l, available(t, l))
+	boots := l.Machine(t, h).Boots
+	h = l.must(t, h, event.Undeploy, fact(lifecycle.Deprovisioned{}))
+	h = deployed(t, l, h)
+	if m := l.Machine(t, h); !m.On || m.Image != l.Image.URL || m.Boots <= boots {
+		t.Errorf("after another deployment: %+v, it had booted %d times before", m, boots)
+	}
+}
