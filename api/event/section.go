@@ -77,6 +77,10 @@ func ParseType(t string) (Section, string, error) {
 	return Section(section), fact, nil
 }
 
+// TypeDeadLetter is the type of a dead letter: a message that a service could
+// not handle and set aside.
+const TypeDeadLetter = "io.metalbus.deadletter.recorded.v1"
+
 // DataSchema is the address of the JSON Schema of the data of a section's events.
 func DataSchema(s Section) string { return schemaBase + string(s) + ".v1.json" }
 

@@ -1,0 +1,129 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Bus is a connection of one service to the bus. It is safe for concurrent use.
+type Bus struct {
+	cfg    Config
+	subj   subjects
+	nc     *nats.Conn
+	js     jetstream.JetStream
+	direct *direct
+	cache  *cache
+
+	clock  func() time.Time
+	log    *slog.Logger
+	tracer trace.Tracer
+	m      *metrics
+
+	// incarnation and calls make message ids that no other process makes.
+	incarnation string
+	calls       atomic.Uint64
+
+	epoch epoch
+	state health
+}
+
+// cached is how many decoded events are kept; two generations of them at most.
+const cached = 8192
+
+// Connect connects to NATS. While nobody answers it tries on until ctx ends;
+// from then on the connection is kept up for ever. An answer that will not
+// change by itself, such as refused credentials, is an error at once.
+func Connect(ctx context.Context, cfg Config, opts ...Option) (*Bus, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	o := defaultOptions()
+	for _, opt := range opts {
+		opt(&o)
+	}
+	b := &Bus{
+		cfg: cfg.withDefaults(), subj: subjects{cfg.Cluster},
+		clock: o.clock, log: o.log, tracer: o.tracer.Tracer(tracerName),
+		cache: newCache(cached), m: newMetrics(cfg.Name),
+		incarnation: strconv.FormatUint(rand.Uint64(), 36), //nolint:gosec // tells processes apart, is no secret
+	}
+	if err := b.connect(ctx, o.process); err != nil {
+		return nil, err
+	}
+	if err := b.attach(); err != nil {
+		b.nc.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// attach sets up what stands on the connection.
+func (b *Bus) attach() (err error) {
+	prefix := b.cfg.APIPrefix
+	if prefix == "" {
+		prefix = "$JS.API"
+	}
+	if b.js, err = jetstream.NewWithAPIPrefix(b.nc, prefix, jetstream.WithDefaultTimeout(b.cfg.Timing.Reply)); err != nil {
+		return fmt.Errorf("use JetStream: %w", err)
+	}
+	b.direct, err = newDirect(b.nc, prefix+".")
+	return err
+}
+
+// Close ends the connection. What was published is sent first.
+func (b *Bus) Close() error {
+	err := b.nc.FlushTimeout(b.cfg.Timing.Reply)
+	b.nc.Close()
+	if errors.Is(err, nats.ErrConnectionClosed) || b.state.down() {
+		return nil
+	}
+	return err
+}
+
+// Cluster is the token of the installation.
+func (b *Bus) Cluster() string { return b.cfg.Cluster }
+
+// epoch remembers which log this is.
+type epoch struct {
+	mu    sync.Mutex
+	value string
+	until time.Time
+}
+
+// epochTTL is how long a restore from backup may go unnoticed by a service.
+const epochTTL = time.Minute
+
+// epochOf identifies the log; another one after a restore from backup.
+func (b *Bus) epochOf(ctx context.Context) (string, error) {
+	b.epoch.mu.Lock()
+	defer b.epoch.mu.Unlock()
+	now := b.clock()
+	if b.epoch.value != "" && now.Before(b.epoch.until) {
+		return b.epoch.value, nil
+	}
+	s, err := b.js.Stream(ctx, StreamHost)
+	if err != nil {
+		return "", fmt.Errorf("read the epoch: %w", missing(err))
+	}
+	b.epoch.value, b.epoch.until = s.CachedInfo().Config.Metadata[metaEpoch], now.Add(epochTTL)
+	return b.epoch.value, nil
+}
+
+// missing says in our words that a stream is not there.
+func missing(err error) error {
+	if errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, nats.ErrNoResponders) {
+		return ErrNotInitialized
+	}
+	return err
+}

@@ -1,0 +1,128 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/metalbus/metalbus/api/event"
+	"github.com/metalbus/metalbus/pkg/lifecycle"
+)
+
+// sectionsExpected is more than a host has sections.
+const sectionsExpected = 16
+
+// Load is the host as it is now: the newest event of each of its sections, read
+// at one point of the log. Any replica may answer, so it can be a little older
+// than an event that was just seen; an append after such a read is refused. A
+// host that the bus does not know has Rev 0.
+//
+// The error is a *BadEventError if an event of the host is unreadable, and a
+// *NewerError if this version is too old to understand it.
+func (b *Bus) Load(ctx context.Context, uid string) (lifecycle.Host, error) {
+	h, _, err := b.loadAt(ctx, uid, 0)
+	return h, err
+}
+
+// loadAt is the host as it was at a sequence of the log, 0 for now, and the
+// sequence of the event before its newest.
+func (b *Bus) loadAt(ctx context.Context, uid string, upTo uint64) (lifecycle.Host, uint64, error) {
+	if err := checkToken("uid", uid); err != nil {
+		return lifecycle.Host{}, 0, err
+	}
+	messages, err := b.newest(ctx, upTo, sectionsExpected, b.subj.sections(uid))
+	if err != nil {
+		return lifecycle.Host{}, 0, fmt.Errorf("load host %s: %w", uid, err)
+	}
+	return b.assemble(ctx, uid, messages)
+}
+
+// newest are the newest events of the subjects in METAL_HOST.
+func (b *Bus) newest(ctx context.Context, upTo uint64, expect int, subjects ...string) ([]stored, error) {
+	ctx, cancel := context.WithTimeout(ctx, b.cfg.Timing.Reply)
+	defer cancel()
+	return b.direct.last(ctx, StreamHost, upTo, expect, subjects...)
+}
+
+// assemble makes a host of the newest message of each of its sections.
+func (b *Bus) assemble(ctx context.Context, uid string, messages []stored) (lifecycle.Host, uint64, error) {
+	h := lifecycle.Host{UID: uid}
+	if len(messages) == 0 {
+		return h, 0, nil
+	}
+	var err error
+	if h.Epoch, err = b.epochOf(ctx); err != nil {
+		return h, 0, err
+	}
+	records := make([]record, 0, len(messages))
+	for _, m := range messages {
+		r, err := b.rightful(ctx, m)
+		if err != nil {
+			return h, 0, err
+		}
+		if r.section != "" {
+			records = append(records, r)
+		}
+	}
+	prev := fill(&h, records)
+	h.Head = messages[len(messages)-1].seq
+	return h, prev, nil
+}
+
+// rightful is the newest event at or before m, of m's section, that its own
+// service wrote. What others wrote there is passed over: it was dead-lettered.
+// The record has no section if there is none.
+func (b *Bus) rightful(ctx context.Context, m stored) (record, error) {
+	for {
+		r, err := b.decodeRecord(m)
+		if !errors.Is(err, errForeign) {
+			return r, err
+		}
+		older, err := b.newest(ctx, m.seq-1, 1, m.subject)
+		if err != nil {
+			return record{}, err
+		}
+		if len(older) == 0 {
+			return record{}, nil
+		}
+		m = older[0]
+	}
+}
+
+// fill puts the sections into the host, and says which event came before its newest.
+func fill(h *lifecycle.Host, records []record) (prev uint64) {
+	var base event.Base
+	for _, r := range records {
+		if intent, ok := r.state.(event.Intent); ok && intent.Base != nil {
+			base = *intent.Base
+		}
+	}
+	fillBase(h, base)
+	for _, r := range records {
+		if older := r.section != event.SectionIntent && r.meta.Rev <= base.Rev && base.Has(r.section); older {
+			continue
+		}
+		setState(h, r.state)
+		*h = h.WithNewest(r.section, r.meta)
+		if r.meta.Rev == h.Rev {
+			prev = r.prev
+		}
+	}
+	return prev
+}
+
+// fillBase starts from what the host's object remembered.
+func fillBase(h *lifecycle.Host, base event.Base) {
+	if base.Registration != nil {
+		h.Registration = *base.Registration
+	}
+	if base.Inspection != nil {
+		h.Inspection = *base.Inspection
+	}
+	if base.Provisioning != nil {
+		h.Provisioning = *base.Provisioning
+	}
+	if base.Power != nil {
+		h.Power = *base.Power
+	}
+}

@@ -1,0 +1,71 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// replayOptions say what is read of a stream, in its order.
+type replayOptions struct {
+	stream   string
+	subjects []string
+	since    time.Time // zero for the beginning
+	follow   bool      // go on with what comes
+}
+
+// replay reads a stream for people and for audits.
+func (b *Bus) replay(ctx context.Context, o replayOptions) iter.Seq2[stored, error] {
+	return func(yield func(stored, error) bool) {
+		err := b.replayInto(ctx, o, func(m stored) bool { return yield(m, nil) })
+		if err != nil && ctx.Err() == nil {
+			yield(stored{}, err)
+		}
+	}
+}
+
+func (b *Bus) replayInto(ctx context.Context, o replayOptions, yield func(stored) bool) error {
+	cfg := jetstream.OrderedConsumerConfig{FilterSubjects: o.subjects}
+	if !o.since.IsZero() {
+		cfg.DeliverPolicy, cfg.OptStartTime = jetstream.DeliverByStartTimePolicy, &o.since
+	}
+	c, err := b.js.OrderedConsumer(ctx, o.stream, cfg)
+	if err != nil {
+		return missing(err)
+	}
+	if info := c.CachedInfo(); !o.follow && info != nil && info.NumPending == 0 {
+		return nil
+	}
+	it, err := c.Messages()
+	if err != nil {
+		return err
+	}
+	defer it.Stop()
+	defer context.AfterFunc(ctx, it.Stop)()
+	for {
+		m, left, err := nextStored(it)
+		switch {
+		case errors.Is(err, jetstream.ErrMsgIteratorClosed):
+			return ctx.Err()
+		case err != nil:
+			return err
+		case !yield(m), left == 0 && !o.follow:
+			return nil
+		}
+	}
+}
+
+func nextStored(it jetstream.MessagesContext) (m stored, left uint64, err error) {
+	msg, err := it.Next()
+	if err != nil {
+		return stored{}, 0, err
+	}
+	meta, err := msg.Metadata()
+	if err != nil {
+		return stored{}, 0, err
+	}
+	return stored{msg.Subject(), meta.Sequence.Stream, msg.Headers(), msg.Data()}, meta.NumPending, nil
+}
