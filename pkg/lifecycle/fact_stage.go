@@ -229,16 +229,30 @@ func (Forgiven) apply(h *Host, _ time.Time) {
 	p.Attempts, p.LastAttempted, p.Failures, p.Problem, p.Waiting = 0, nil, 0, nil, nil
 }
 
-// Seen says that the host was found on or off.
-type Seen struct{ On bool }
+// Observed says what a look at the host's power found.
+type Observed struct {
+	// What changed: event.PowerChanged, event.FaultChanged or
+	// event.HealthChanged, the first of them that did.
+	What string
+	// On is nil while unknown.
+	On *bool
+	// Fault says why the power cannot be controlled, "" if it can.
+	Fault string
+	// Health is the hardware's own report: OK, Warning, Critical or "".
+	Health string
+}
 
-func (Seen) Section() event.Section { return event.SectionPower }
-func (Seen) Name() string           { return event.PowerChanged }
-func (f Seen) apply(h *Host, at time.Time) {
-	found(h, f.On, at)
-	if h.Power.Op == nil {
-		succeed(&h.Power.Work)
+func (Observed) Section() event.Section { return event.SectionPower }
+func (f Observed) Name() string         { return f.What }
+func (f Observed) apply(h *Host, at time.Time) {
+	p := &h.Power
+	if f.What == event.PowerChanged && f.On != nil {
+		found(h, *f.On, at)
+		if p.Op == nil {
+			succeed(&p.Work)
+		}
 	}
+	p.Fault, p.Health = f.Fault, f.Health
 }
 
 // Switched says that a power operation brought the host to what was wanted.
@@ -294,17 +308,3 @@ func (f LeftOn) apply(h *Host, _ time.Time) {
 	succeed(&h.Power.Work)
 	h.Power.OffForDelete, h.Power.Abandoned = true, f.Undone
 }
-
-// Faulty says that the backend lost, or has again, control of the host's power.
-type Faulty struct{ Fault string }
-
-func (Faulty) Section() event.Section       { return event.SectionPower }
-func (Faulty) Name() string                 { return event.FaultChanged }
-func (f Faulty) apply(h *Host, _ time.Time) { h.Power.Fault = f.Fault }
-
-// Health says that the hardware's own health report changed.
-type Health struct{ Health string }
-
-func (Health) Section() event.Section       { return event.SectionPower }
-func (Health) Name() string                 { return event.HealthChanged }
-func (f Health) apply(h *Host, _ time.Time) { h.Power.Health = f.Health }

@@ -57,13 +57,13 @@ func next(h lifecycle.Host, pick pick) lifecycle.Fact {
 		lifecycle.LeftExternal{},
 		lifecycle.Queued{Kind: event.Deploy},
 		lifecycle.Forgiven{},
-		lifecycle.Seen{On: pick("on", 2) == 1},
+		lifecycle.Observed{What: event.PowerChanged, On: new(pick("on", 2) == 1)},
 		lifecycle.Switched{Kind: event.PowerOn, On: true},
 		lifecycle.Switched{Kind: event.PowerOff},
 		lifecycle.Switched{Kind: event.Reboot, On: true},
 		lifecycle.LeftOn{},
-		lifecycle.Faulty{Fault: "f"},
-		lifecycle.Health{Health: "OK"},
+		lifecycle.Observed{What: event.FaultChanged, Fault: "f"},
+		lifecycle.Observed{What: event.HealthChanged, Health: "OK"},
 	}
 	return facts[pick("fact", len(facts))]
 }

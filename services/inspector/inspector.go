@@ -5,8 +5,6 @@ package inspector
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 
 	"github.com/metalbus/metalbus/api/event"
 	"github.com/metalbus/metalbus/api/v1alpha1"
@@ -22,8 +20,8 @@ type Backends interface {
 
 // Store keeps documents that are too large for an event.
 type Store interface {
-	PutData(ctx context.Context, uid, name string, data []byte) (digest string, err error)
-	GetData(ctx context.Context, uid, name string) ([]byte, error)
+	PutData(ctx context.Context, uid, name string, value any) (digest string, err error)
+	GetData(ctx context.Context, uid, name, digest string, value any) error
 }
 
 // Inspector is the service.
@@ -85,24 +83,16 @@ func (i *Inspector) keep(ctx context.Context, h lifecycle.Host, d *v1alpha1.Hard
 	if d == nil {
 		d = &v1alpha1.HardwareDetails{}
 	}
-	b, err := json.Marshal(d)
-	if err != nil {
-		return "", fmt.Errorf("encode the inventory: %w", err)
-	}
-	return i.store.PutData(ctx, h.UID, event.DataHardware, b)
+	return i.store.PutData(ctx, h.UID, event.DataHardware, d)
 }
 
 // takeOver makes what the user supplied the host's hardware details.
 func (i *Inspector) takeOver(ctx context.Context, h lifecycle.Host) (lifecycle.Step, error) {
-	b, err := i.store.GetData(ctx, h.UID, event.DataSupplied)
-	if err != nil {
+	var d v1alpha1.HardwareDetails
+	if err := i.store.GetData(ctx, h.UID, event.DataSupplied, h.Intent.Hardware, &d); err != nil {
 		return nil, err
 	}
-	var d v1alpha1.HardwareDetails
-	if err := json.Unmarshal(b, &d); err != nil {
-		return nil, fmt.Errorf("decode supplied hardware details: %w", err)
-	}
-	digest, err := i.store.PutData(ctx, h.UID, event.DataHardware, b)
+	digest, err := i.store.PutData(ctx, h.UID, event.DataHardware, d)
 	if err != nil {
 		return nil, err
 	}

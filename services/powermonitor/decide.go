@@ -82,12 +82,8 @@ func compare(h lifecycle.Host, now backend.PowerState) (lifecycle.Task, lifecycl
 		return lifecycle.Task{}, stop(h, "the opposite is wanted now")
 	case op != nil:
 		return lifecycle.Task{Kind: op.Kind, Mode: op.Mode, Reason: op.Reason}, nil
-	case now.Fault != h.Power.Fault:
-		return record(lifecycle.Faulty{Fault: now.Fault})
-	case now.Health != h.Power.Health:
-		return record(lifecycle.Health{Health: now.Health})
-	case now.On != nil && (h.Power.On == nil || *h.Power.On != *now.On):
-		return record(lifecycle.Seen{On: *now.On})
+	case changed(h.Power, now) != "":
+		return record(lifecycle.Observed{What: changed(h.Power, now), On: now.On, Fault: now.Fault, Health: now.Health})
 	case now.On == nil || now.Fault != "":
 		return lifecycle.Task{}, lifecycle.Nothing{}
 	case want == event.PowerOff && (*now.On || lifecycle.Leaving(h)):
@@ -100,6 +96,20 @@ func compare(h lifecycle.Host, now backend.PowerState) (lifecycle.Task, lifecycl
 		return record(lifecycle.Switched{Kind: want, On: *now.On})
 	default:
 		return lifecycle.Task{}, lifecycle.Nothing{}
+	}
+}
+
+// changed is what a look found to be other than it was known, "" if nothing.
+func changed(was event.Power, now backend.PowerState) string {
+	switch {
+	case now.On != nil && (was.On == nil || *was.On != *now.On):
+		return event.PowerChanged
+	case now.Fault != was.Fault:
+		return event.FaultChanged
+	case now.Health != was.Health:
+		return event.HealthChanged
+	default:
+		return ""
 	}
 }
 
