@@ -31,6 +31,9 @@ const (
 	// InspectAnnotationValueDisabled is the value of InspectAnnotationPrefix
 	// that forbids inspection.
 	InspectAnnotationValueDisabled = "disabled"
+	// AllowDeletionAnnotation, whatever its value, lets a host be deleted that
+	// somebody uses, where deletion of such hosts is guarded.
+	AllowDeletionAnnotation = "metalbus.github.io/allow-deletion"
 )
 
 // Keys of other projects that change what may be done to a host.
