@@ -63,6 +63,7 @@ func plainFacts() map[Kind][]FactInfo {
 		},
 		Reboot: {
 			{SectionPower, PowerChanged, "The host was found on, or off."},
+			{SectionPower, RebootServed, "The host was off already when a reboot was asked for."},
 			{SectionPower, OffAbandoned, "The host had to go before it could be powered off."},
 			{SectionPower, FaultChanged, "The backend lost control of the host's power, or has it again."},
 			{SectionPower, HealthChanged, "The hardware's own health report changed."},

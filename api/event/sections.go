@@ -134,6 +134,7 @@ type Waiting struct {
 const (
 	PowerChanged  = "changed"        // the host was found on, or off
 	FaultChanged  = "fault.changed"  // the backend can or cannot control the host's power
+	RebootServed  = "reboot.served"  // the host was off already when a reboot was asked for
 	HealthChanged = "health.changed" // the hardware's own health report changed
 	OffAbandoned  = "off.abandoned"  // the host had to go before it could be powered off
 )

@@ -286,6 +286,13 @@ func found(h *Host, on bool, at time.Time) {
 	}
 }
 
+// Served says that the host was off already when a reboot was asked for.
+type Served struct{}
+
+func (Served) Section() event.Section     { return event.SectionPower }
+func (Served) Name() string               { return event.RebootServed }
+func (Served) apply(h *Host, _ time.Time) { h.Power.Handled = rebootIDs(h.Intent) }
+
 func rebootIDs(i event.Intent) []string {
 	var ids []string
 	for _, r := range i.Reboots {

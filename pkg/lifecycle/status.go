@@ -147,8 +147,12 @@ func NewProblem(t v1alpha1.ErrorType, c event.Class, message string) event.Probl
 	return event.Problem{Type: t, Class: c, Message: message, Next: NextStep(c)}
 }
 
-// ServedReboot reports whether a plain reboot request has been served: the
-// host has been off since it was made.
+// ServedReboot reports whether a plain reboot request is done with: the host
+// has been off since it was made, or boots anyway.
 func ServedReboot(h Host, r event.RebootRequest) bool {
-	return r.Key == "" && slices.Contains(h.Power.Handled, r.ID)
+	if r.Key != "" {
+		return false // its client takes it away
+	}
+	boots := Stage(h) == provision || h.Doing(event.Inspect)
+	return boots || slices.Contains(h.Power.Handled, r.ID)
 }

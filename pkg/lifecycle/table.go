@@ -169,6 +169,7 @@ func powerRows() []Row {
 	steady := states{available, provisioned, externally}
 	return []Row{
 		{From: knownStates(), Section: s, Facts: []string{event.PowerChanged, event.FaultChanged, event.HealthChanged}, Why: "what was observed"},
+		{From: knownStates(), Section: s, Facts: []string{event.RebootServed}, Why: "the host was off already when the reboot was asked for"},
 		{From: steady, Section: s, Facts: work(event.PowerOn), When: func(h Host) bool { return stays(h) && h.Intent.Spec.Online }, Why: "the host is to be online"},
 		{From: steady, Section: s, Facts: append(work(event.PowerOff), work(event.Reboot)...), When: func(h Host) bool { return stays(h) && WantsOff(h) }, Why: "the host is not to be online, or a reboot is asked for"},
 		{From: states{poweringOff}, Section: s, Facts: append(work(event.PowerOff), event.OffAbandoned), To: states{deleting}, When: Leaving, Why: "it is being deleted"},
@@ -196,15 +197,17 @@ func WantsInspection(h Host) bool {
 	return i.InspectRequest != "" && i.InspectRequest != h.Inspection.Request && !i.InspectionDisabled && stays(h)
 }
 
-// WantsOff reports whether the host is to be off, if only for a reboot.
+// WantsOff reports whether the host is to be off, if only for a reboot. A host
+// that must not be switched off is rebooted once for each request instead.
 func WantsOff(h Host) bool {
-	if !h.Intent.Spec.Online {
-		return true
+	spec := h.Intent.Spec
+	if !spec.Online {
+		return !spec.DisablePowerOff
 	}
 	used := Used(Stage(h))
 	return slices.ContainsFunc(h.Intent.Reboots, func(r event.RebootRequest) bool {
-		open := r.Key != "" || !slices.Contains(h.Power.Handled, r.ID)
-		return open && (used || r.Force)
+		served := slices.Contains(h.Power.Handled, r.ID) && (r.Key == "" || spec.DisablePowerOff)
+		return !served && (used || r.Force)
 	})
 }
 

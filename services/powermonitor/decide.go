@@ -2,6 +2,7 @@ package powermonitor
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/metalbus/metalbus/api/event"
 	"github.com/metalbus/metalbus/api/v1alpha1"
@@ -84,6 +85,8 @@ func compare(h lifecycle.Host, now backend.PowerState) (lifecycle.Task, lifecycl
 		return lifecycle.Task{Kind: op.Kind, Mode: op.Mode, Reason: op.Reason}, nil
 	case changed(h.Power, now) != "":
 		return record(lifecycle.Observed{What: changed(h.Power, now), On: now.On, Fault: now.Fault, Health: now.Health})
+	case now.On != nil && !*now.On && unserved(h):
+		return record(lifecycle.Served{})
 	case now.On == nil || now.Fault != "":
 		return lifecycle.Task{}, lifecycle.Nothing{}
 	case want == event.PowerOff && (*now.On || lifecycle.Leaving(h)):
@@ -92,11 +95,16 @@ func compare(h lifecycle.Host, now backend.PowerState) (lifecycle.Task, lifecycl
 		return lifecycle.Task{Kind: want, Mode: lifecycle.OffMode(h), Reason: offReason(h)}, nil
 	case want == event.PowerOn && !*now.On:
 		return lifecycle.Task{Kind: want, Reason: "spec.online is true"}, nil
-	case h.Power.Problem != nil: // somebody else did what we could not
+	case h.Power.Problem != nil && want != "": // somebody else did what we could not
 		return record(lifecycle.Switched{Kind: want, On: *now.On})
 	default:
 		return lifecycle.Task{}, lifecycle.Nothing{}
 	}
+}
+
+// unserved reports whether a plain reboot was asked for that is not served yet.
+func unserved(h lifecycle.Host) bool {
+	return slices.ContainsFunc(h.Intent.Reboots, func(r event.RebootRequest) bool { return r.Key == "" && !slices.Contains(h.Power.Handled, r.ID) })
 }
 
 // changed is what a look found to be other than it was known, "" if nothing.
@@ -117,11 +125,14 @@ func record(f lifecycle.Fact) (lifecycle.Task, lifecycle.Step) {
 	return lifecycle.Task{}, lifecycle.Record{Fact: f}
 }
 
-// wanted is the operation that would bring the host to the power that is asked for.
+// wanted is the operation that would bring the host to the power that is asked
+// for, "" if it may be either.
 func wanted(h lifecycle.Host) event.Kind {
 	switch {
 	case lifecycle.Stage(h) == v1alpha1.StatePoweringOffBeforeDelete:
 		return event.PowerOff
+	case !lifecycle.WantsOff(h) && !h.Intent.Spec.Online:
+		return "" // it must not be switched off, and need not be on
 	case !lifecycle.WantsOff(h):
 		return event.PowerOn
 	case h.Intent.Spec.DisablePowerOff:
