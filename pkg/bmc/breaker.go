@@ -1,0 +1,46 @@
+package bmc
+
+import (
+	"fmt"
+	"time"
+)
+
+// breaker leaves a BMC alone that could not be reached several times in a row. It
+// reads no clock.
+type breaker struct {
+	after          int
+	first, longest time.Duration
+
+	failures int
+	pause    time.Duration
+	until    time.Time
+	last     *Error
+}
+
+// open gives the last error while the BMC is to be left alone; nil if it may be
+// tried.
+func (b *breaker) open(now time.Time) *Error {
+	left := b.until.Sub(now)
+	if b.last == nil || left <= 0 {
+		return nil
+	}
+	e := *b.last
+	e.NotTried, e.RetryAfter, e.cause = true, left, nil
+	e.Detail += fmt.Sprintf(" (%d times in a row; not tried again for %s)", b.failures, max(left.Round(time.Second), time.Second))
+	return &e
+}
+
+// fail notes that the BMC could not be reached.
+func (b *breaker) fail(now time.Time, e *Error) {
+	b.failures++
+	if b.failures < b.after {
+		return
+	}
+	b.pause = min(max(2*b.pause, b.first), b.longest)
+	b.until, b.last = now.Add(b.pause), e
+}
+
+// ok notes that the BMC has answered.
+func (b *breaker) ok() {
+	b.failures, b.pause, b.last = 0, 0, nil
+}
