@@ -12,18 +12,20 @@ const (
 	// whatever its value. Deletion waits too.
 	PausedAnnotation = "baremetalhost.metal3.io/paused"
 	// DetachedAnnotation takes a host out of its backend without touching the
-	// machine. The value may hold DetachedAnnotationArguments.
+	// machine. Any value will do; JSON such as {"deleteAction":"delay"} is read
+	// as DetachedAnnotationArguments.
 	DetachedAnnotation = "baremetalhost.metal3.io/detached"
 	// StatusAnnotation holds a whole BareMetalHostStatus as JSON. A host whose
 	// status is empty takes it over, so that a moved or restored object goes on
 	// where it was.
 	StatusAnnotation = "baremetalhost.metal3.io/status"
 	// RebootAnnotationPrefix asks for one reboot when it is the whole key, and
-	// holds the host off while a key "reboot.metal3.io/<client>" is present.
-	// The value may hold RebootAnnotationArguments.
+	// holds the host off while a key reboot.metal3.io/name is present, name
+	// being that of the client. The value is empty, or JSON such as
+	// {"mode":"hard"}, which is read as RebootAnnotationArguments.
 	RebootAnnotationPrefix = "reboot.metal3.io"
-	// InspectAnnotationPrefix asks for a new inspection, or, with the value
-	// InspectAnnotationValueDisabled, forbids inspection.
+	// InspectAnnotationPrefix asks for a new inspection if the value is empty,
+	// and forbids inspection if it is "disabled".
 	InspectAnnotationPrefix = "inspect.metal3.io"
 	// HardwareDetailsAnnotation holds HardwareDetails as JSON for a host that
 	// is not inspected.
@@ -31,8 +33,8 @@ const (
 	// InspectAnnotationValueDisabled is the value of InspectAnnotationPrefix
 	// that forbids inspection.
 	InspectAnnotationValueDisabled = "disabled"
-	// AllowDeletionAnnotation, whatever its value, lets a host be deleted that
-	// somebody uses, where deletion of such hosts is guarded.
+	// AllowDeletionAnnotation lets a host be deleted that somebody uses, where
+	// deletion of such hosts is guarded. The value does not matter.
 	AllowDeletionAnnotation = "metalbus.github.io/allow-deletion"
 )
 
@@ -49,10 +51,12 @@ const (
 	FailureDomainLabelName = "infrastructure.cluster.x-k8s.io/failure-domain"
 )
 
-// The label on Secrets that belong to hosts. Only Secrets that have it are
-// watched; it is added to each Secret that a host refers to.
+// The label on Secrets that belong to hosts.
 const (
-	LabelEnvironmentName  = "environment.metal3.io"
+	// LabelEnvironmentName is the key. Only Secrets that have it are watched;
+	// it is added to each Secret that a host refers to.
+	LabelEnvironmentName = "environment.metal3.io"
+	// LabelEnvironmentValue is the value that is added. Any other is left.
 	LabelEnvironmentValue = "baremetal"
 )
 

@@ -1,6 +1,6 @@
 // Command apigen makes everything that follows from the types in api/v1alpha1:
-// the deep copies beside them and the CustomResourceDefinitions in
-// deploy/crds. Run it from anywhere in the module:
+// the deep copies beside them, the CustomResourceDefinitions in deploy/crds and
+// the reference in docs/api.md. Run it from anywhere in the module:
 //
 //	go run ./api/internal/apigen
 package main
@@ -23,6 +23,7 @@ const controllerGen = "sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0"
 const (
 	typesDir = "api/v1alpha1"
 	crdsDir  = "deploy/crds"
+	page     = "docs/api.md"
 )
 
 func main() {
@@ -40,7 +41,14 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return generate(ctx, root)
+	if err := generate(ctx, root); err != nil {
+		return err
+	}
+	text, err := reference(filepath.Join(root, crdsDir), filepath.Join(root, typesDir))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(root, page), text, 0o644) //nolint:gosec // A page for everybody to read.
 }
 
 // generate runs controller-gen in the module at root. allowDangerousTypes is
