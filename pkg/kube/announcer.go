@@ -1,0 +1,141 @@
+package kube
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"log/slog"
+	"time"
+
+	"golang.org/x/time/rate"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalbus/metalbus/api/v1alpha1"
+)
+
+// Who makes Events: the names that tools filter by.
+const (
+	eventComponent  = "metal3-baremetal-controller"
+	eventController = "metal3.io/baremetal-controller"
+)
+
+const (
+	// queued is how many Events of each kind wait at most; more are dropped.
+	queued = 20_000
+	// eventText and nameText are how long a message and a name may be.
+	eventText = 1024
+	nameText  = 200
+)
+
+// News is something that the users of a host should hear of.
+type News struct {
+	// ID tells this news from all other news of the host. News that are told
+	// again under their old ID make no second Event.
+	ID      string
+	Reason  string
+	Message string
+	// Warning: something is wrong.
+	Warning bool
+	At      time.Time
+}
+
+// Announcer makes Kubernetes Events, some time after they were told of and no
+// more than so many a second, warnings first. An Event that cannot be made is
+// counted and forgotten: whatever matters is in the status too.
+type Announcer struct {
+	client  client.Client
+	limit   *rate.Limiter
+	metrics *metrics
+	log     *slog.Logger
+	urgent  chan *corev1.Event
+	others  chan *corev1.Event
+}
+
+func newAnnouncer(c client.Client, perSecond int, m *metrics, log *slog.Logger) *Announcer {
+	return &Announcer{
+		client: c, limit: rate.NewLimiter(rate.Limit(perSecond), 2*perSecond), metrics: m, log: log,
+		urgent: make(chan *corev1.Event, queued), others: make(chan *corev1.Event, queued),
+	}
+}
+
+// Tell queues an Event. It never waits.
+func (a *Announcer) Tell(o *v1alpha1.BareMetalHost, n News) {
+	to := a.others
+	if n.Warning {
+		to = a.urgent
+	}
+	select {
+	case to <- newEvent(o, n):
+	default:
+		a.metrics.dropped.WithLabelValues("queue full").Inc()
+	}
+}
+
+func newEvent(o *v1alpha1.BareMetalHost, n News) *corev1.Event {
+	at := metav1.NewTime(n.At.Truncate(time.Second))
+	sum := sha256.Sum256([]byte(string(o.UID) + "/" + n.ID))
+	e := &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: cut(o.Name, nameText) + "." + hex.EncodeToString(sum[:8])},
+		InvolvedObject: corev1.ObjectReference{
+			APIVersion: v1alpha1.GroupVersion.String(), Kind: "BareMetalHost", Namespace: o.Namespace, Name: o.Name, UID: o.UID,
+		},
+		Reason: n.Reason, Message: cut(n.Message, eventText), Type: corev1.EventTypeNormal,
+		Source: corev1.EventSource{Component: eventComponent}, ReportingController: eventController,
+		FirstTimestamp: at, LastTimestamp: at, Count: 1, Related: o.Spec.ConsumerRef,
+	}
+	if n.Warning {
+		e.Type = corev1.EventTypeWarning
+	}
+	return e
+}
+
+func cut(text string, to int) string {
+	if len(text) <= to {
+		return text
+	}
+	return text[:to]
+}
+
+// Run makes the Events that were told of until ctx ends.
+func (a *Announcer) Run(ctx context.Context) {
+	for {
+		e := a.next(ctx)
+		if e == nil || a.limit.Wait(ctx) != nil {
+			return
+		}
+		a.make(ctx, e)
+	}
+}
+
+func (a *Announcer) next(ctx context.Context) *corev1.Event {
+	select {
+	case e := <-a.urgent:
+		return e
+	default:
+	}
+	select {
+	case e := <-a.urgent:
+		return e
+	case e := <-a.others:
+		return e
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+func (a *Announcer) make(ctx context.Context, e *corev1.Event) {
+	ctx, cancel := context.WithTimeout(ctx, writeTime)
+	defer cancel()
+	err := a.client.Create(ctx, e)
+	if isExists(err) {
+		err = nil
+	}
+	err = translate("make an Event", err)
+	a.metrics.wrote(writeEvent, err)
+	if err != nil {
+		a.metrics.dropped.WithLabelValues("refused").Inc()
+		a.log.Debug("an Event was refused", keyHost, e.Namespace+"/"+e.InvolvedObject.Name, keyError, err)
+	}
+}

@@ -1,0 +1,9 @@
+package kube
+
+// The keys of the package's log lines.
+const (
+	keyHost     = "host"
+	keyUID      = "uid"
+	keyIdentity = "identity"
+	keyError    = "error"
+)
