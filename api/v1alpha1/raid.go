@@ -15,9 +15,9 @@ type RAIDConfig struct {
 	HardwareRAIDVolumes []HardwareRAIDVolume `json:"hardwareRAIDVolumes"`
 
 	// softwareRAIDVolumes are volumes made by the operating system's RAID, at
-	// most two. Absent or null: leave what is there. Empty: delete. A first
-	// volume that is not the root volume must have level 1 for the image to
-	// boot from it. Read while the host is preparing.
+	// most two. Absent or null: leave what is there. Empty: delete. If none is
+	// marked as the root volume, the image goes to the first, which then must
+	// have level 1. Read while the host is preparing.
 	// +kubebuilder:validation:MaxItems=2
 	// +nullable
 	// +optional
