@@ -1,0 +1,84 @@
+package assembly
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/pflag"
+
+	"github.com/metalbus/metalbus/pkg/backend"
+	"github.com/metalbus/metalbus/pkg/bus"
+	"github.com/metalbus/metalbus/pkg/kube"
+	"github.com/metalbus/metalbus/pkg/service"
+)
+
+// Stage are the settings of a stage service: registrar, inspector, provisioner
+// or powermonitor.
+type Stage struct {
+	Bus      bus.Config
+	Kube     kube.Access
+	Backends Backends
+}
+
+// Bind adds the settings to the flags of a program, with their defaults.
+func (s *Stage) Bind(fs *pflag.FlagSet) {
+	s.Bus.Bind(fs)
+	s.Kube.Bind(fs)
+	s.Backends.Bind(fs)
+}
+
+// Validate reports everything that is wrong. The bus is named after the service.
+func (s *Stage) Validate(name string) error {
+	s.Bus.Name = name
+	return errors.Join(s.Bus.Validate(), s.Backends.Validate())
+}
+
+// Run runs the service that newWorker makes until ctx ends.
+func (s *Stage) Run(ctx context.Context, f *service.Frame, newWorker func(*backend.Set, *bus.Bus) bus.Worker) error {
+	secrets, err := kube.OpenSecrets(s.Kube)
+	if err != nil {
+		return err
+	}
+	backends, closeBackends, err := s.Backends.Open(secrets, f.Now)
+	if err != nil {
+		return err
+	}
+	defer closeBackends()
+	return Serve(ctx, f, s.Bus, func(b *bus.Bus) bus.Worker { return newWorker(backends, b) })
+}
+
+// Serve connects a stage service to the bus and runs it until ctx ends; then
+// what is in hand is finished.
+func Serve(ctx context.Context, f *service.Frame, cfg bus.Config, newWorker func(*bus.Bus) bus.Worker, opts ...bus.Option) error {
+	b, closeBus, err := Connect(ctx, f, cfg, opts...)
+	if err != nil {
+		return err
+	}
+	defer closeBus()
+	return b.Serve(ctx, newWorker(b))
+}
+
+// Connect connects a service to the bus, in its frame: its clock, logger and
+// tracer, and with the bus's health and metrics among the service's. What it
+// returns second ends the connection, and must be called.
+func Connect(ctx context.Context, f *service.Frame, cfg bus.Config, opts ...bus.Option) (*bus.Bus, func(), error) {
+	cfg.Name = f.Name
+	opts = append([]bus.Option{bus.WithClock(f.Now), bus.WithLogger(f.Log), bus.WithTracer(f.Tracer)}, opts...)
+	b, err := bus.Connect(ctx, cfg, opts...)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := f.Metrics.Register(b); err != nil {
+		return nil, nil, errors.Join(err, b.Close())
+	}
+	f.Health.Alive(f.Name+" bus", b.Healthy)
+	f.Health.Ready(f.Name+" bus", b.Ready)
+	return b, func() {
+		if err := b.Close(); err != nil {
+			f.Log.Warn("close the bus", keyError, err.Error())
+		}
+	}, nil
+}
+
+// keyError is the key of an error in a log line.
+const keyError = "error"
