@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/http"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -166,20 +165,8 @@ func (s *apiServer) run(ctx context.Context) error {
 
 // awaitReady returns when the server's own checks all pass.
 func (s *apiServer) awaitReady(ctx context.Context) error {
-	client, err := rest.HTTPClientFor(s.loopback())
-	if err != nil {
-		return err
-	}
 	return wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.config.LoopbackClientConfig.Host+"/readyz", http.NoBody)
-		if err != nil {
-			return false, err
-		}
-		resp, err := client.Do(req)
-		if err != nil {
-			return false, nil //nolint:nilerr // not yet listening: asked again
-		}
-		return resp.StatusCode == http.StatusOK, resp.Body.Close()
+		return checkReady(ctx, s.loopback()) == nil, nil
 	})
 }
 

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
-	"go.uber.org/zap"
 )
 
 // stopPatience is how long etcd may take to end well. Its log is whole at any
@@ -24,7 +23,7 @@ type store struct {
 
 // startEtcd keeps fsync off: what a process has written outlives it, and
 // losing the last second with the whole machine is no harm to a laptop's API.
-func startEtcd(dir string, logger *zap.Logger) (*store, error) {
+func startEtcd(dir string, verbosity int) (*store, error) {
 	client, peer := url.URL{Scheme: "unix", Host: "etcd.sock"}, url.URL{Scheme: "unix", Host: "peer.sock"}
 	for _, left := range []url.URL{client, peer} {
 		if err := os.Remove(left.Host); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -33,7 +32,10 @@ func startEtcd(dir string, logger *zap.Logger) (*store, error) {
 	}
 	cfg := embed.NewConfig()
 	cfg.Dir = filepath.Join(dir, "etcd")
-	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(logger)
+	cfg.LogLevel = "error"
+	if verbosity > 0 {
+		cfg.LogLevel = "info"
+	}
 	cfg.UnsafeNoFsync = true
 	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = []url.URL{client}, []url.URL{client}
 	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = []url.URL{peer}, []url.URL{peer}

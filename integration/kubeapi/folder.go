@@ -58,7 +58,7 @@ func (d *folder) fill(cfg config) (err error) {
 	if d.token, err = loadToken(filepath.Join(d.path, "admin.token")); err != nil {
 		return err
 	}
-	return d.writeKubeconfig(cfg.host)
+	return d.writeKubeconfig(cfg)
 }
 
 func (d *folder) close() {
@@ -72,7 +72,9 @@ func (d *folder) close() {
 
 func (d *folder) port() int { return d.listener.Addr().(*net.TCPAddr).Port }
 
-func (d *folder) kubeconfig() string { return filepath.Join(d.path, "kubeconfig") }
+func (d *folder) kubeconfig() string { return kubeconfigIn(d.path) }
+
+func kubeconfigIn(dir string) string { return filepath.Join(dir, "kubeconfig") }
 
 // lock keeps a second process out of the folder. The kernel drops it when this
 // one ends, however that happens.
@@ -129,19 +131,27 @@ func loadToken(path string) (string, error) {
 	return token, os.WriteFile(path, []byte(token+"\n"), 0o600)
 }
 
-// writeKubeconfig names the server as clients do, and once more by its
-// loopback address, for a kubeconfig that leaves its container.
-func (d *folder) writeKubeconfig(host string) error {
-	const cluster, local, admin = "metalbus", "metalbus-local", "admin"
-	c := clientcmdapi.NewConfig()
-	for name, host := range map[string]string{cluster: host, local: "127.0.0.1"} {
-		c.Clusters[name] = &clientcmdapi.Cluster{
-			Server:                   "https://" + net.JoinHostPort(host, strconv.Itoa(d.port())),
-			CertificateAuthorityData: d.ca.certificate,
+// writeKubeconfig writes the administrator's kubeconfig, and where the server
+// listens on every address one more, by which the machine itself reaches it:
+// out of a container through a published port.
+func (d *folder) writeKubeconfig(cfg config) error {
+	if net.ParseIP(cfg.bind).IsUnspecified() {
+		if err := d.writeKubeconfigFor("127.0.0.1", d.kubeconfig()+".local"); err != nil {
+			return err
 		}
-		c.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: admin}
 	}
-	c.AuthInfos[admin] = &clientcmdapi.AuthInfo{Token: d.token}
-	c.CurrentContext = cluster
-	return clientcmd.WriteToFile(*c, d.kubeconfig())
+	return d.writeKubeconfigFor(cfg.host, d.kubeconfig())
+}
+
+func (d *folder) writeKubeconfigFor(host, path string) error {
+	const name = "metalbus"
+	c := clientcmdapi.NewConfig()
+	c.Clusters[name] = &clientcmdapi.Cluster{
+		Server:                   "https://" + net.JoinHostPort(host, strconv.Itoa(d.port())),
+		CertificateAuthorityData: d.ca.certificate,
+	}
+	c.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: d.token}
+	c.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	c.CurrentContext = name
+	return clientcmd.WriteToFile(*c, path)
 }

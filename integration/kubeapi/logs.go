@@ -6,49 +6,40 @@ import (
 	"os"
 	"runtime/debug"
 
-	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
+	"golang.org/x/sys/unix"
 	"k8s.io/klog/v2"
 )
 
-// Logs leave Kubernetes' and etcd's errors and drop the rest, unless asked for.
-type logs struct {
-	verbose    bool
-	kubernetes *slog.LevelVar
-	etcd       zap.AtomicLevel
-}
+// heapGrowth is how much larger the heap may grow than what is in use before
+// it is collected, in percent. Go's own 100 costs a write a fifth more time;
+// beyond this, memory buys little.
+const heapGrowth = 200
 
-func newLogs(verbosity int) *logs {
-	l := &logs{verbose: verbosity > 0, kubernetes: new(slog.LevelVar), etcd: zap.NewAtomicLevelAt(zapcore.ErrorLevel)}
-	l.kubernetes.Set(slog.LevelError)
-	if l.verbose {
-		l.kubernetes.Set(slog.Level(-verbosity))
-		l.etcd.SetLevel(zapcore.InfoLevel)
-	}
-	klog.SetSlogLogger(slog.New(strict{slog.NewTextHandler(os.Stderr, nil), l.kubernetes}))
-	return l
-}
-
-// hush drops errors too: while everything stops, parts that miss each other
-// complain of it.
-func (l *logs) hush() {
-	if !l.verbose {
-		l.kubernetes.Set(slog.LevelError + 1)
-		l.etcd.SetLevel(zapcore.FatalLevel)
+// tune trades memory for time, unless the environment says otherwise.
+func tune() {
+	if _, set := os.LookupEnv("GOGC"); !set {
+		debug.SetGCPercent(heapGrowth)
 	}
 }
 
-// A strict handler drops what is below its level. Kubernetes hands over errors
+// quiet leaves Kubernetes' errors and drops the rest, unless asked for it.
+func quiet(verbosity int) {
+	level := slog.LevelError
+	if verbosity > 0 {
+		level = slog.Level(-verbosity)
+	}
+	klog.SetSlogLogger(slog.New(strict{slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}), level}))
+}
+
+// A strict handler drops what is below its level. Kubernetes hands over lines
 // without asking whether they are wanted.
 type strict struct {
 	slog.Handler
-	level *slog.LevelVar
+	level slog.Level
 }
 
-func (h strict) Enabled(_ context.Context, level slog.Level) bool { return level >= h.level.Level() }
-
 func (h strict) Handle(ctx context.Context, r slog.Record) error {
-	if r.Level < h.level.Level() {
+	if r.Level < h.level {
 		return nil
 	}
 	return h.Handler.Handle(ctx, r)
@@ -62,16 +53,34 @@ func (h strict) WithGroup(name string) slog.Handler {
 	return strict{h.Handler.WithGroup(name), h.level}
 }
 
-// zap is etcd's logger.
-func (l *logs) zap() *zap.Logger {
-	encoder := zapcore.NewConsoleEncoder(zap.NewProductionEncoderConfig())
-	return zap.New(zapcore.NewCore(encoder, zapcore.Lock(os.Stderr), l.etcd))
+// hushed does something that makes parts of the program miss each other, and
+// drops what they write about it to standard error, each through a logger of
+// its own.
+func hushed(verbosity int, do func()) {
+	if verbosity == 0 {
+		defer silence()()
+	}
+	do()
 }
 
-// tune trades memory for time: half of an API server's work on a small heap is
-// collecting it.
-func tune() {
-	if _, set := os.LookupEnv("GOGC"); !set {
-		debug.SetGCPercent(200)
+// silence sends standard error nowhere, until the function that it returns
+// is called.
+func silence() (speak func()) {
+	unchanged := func() {}
+	own, err := unix.Dup(unix.Stderr)
+	if err != nil {
+		return unchanged
+	}
+	nowhere, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return unchanged
+	}
+	defer nowhere.Close()
+	if err := unix.Dup2(int(nowhere.Fd()), unix.Stderr); err != nil {
+		return unchanged
+	}
+	return func() {
+		_ = unix.Dup2(own, unix.Stderr)
+		_ = unix.Close(own)
 	}
 }

@@ -36,6 +36,9 @@ func run(args []string, stdin io.Reader, stdout io.Writer) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if cfg.health {
+		return ask(ctx, cfg.dir)
+	}
 	if cfg.stopAtEOF {
 		ctx = untilEOF(ctx, stdin)
 	}
@@ -54,47 +57,54 @@ func untilEOF(ctx context.Context, in io.Reader) context.Context {
 }
 
 // serve runs everything until ctx ends, then stops it in the order in which
-// the parts need each other: API server, controllers, etcd.
+// the parts need each other: API server and controllers, then etcd.
 func serve(ctx context.Context, cfg config, stdout io.Writer) error {
-	log := newLogs(cfg.verbosity)
+	quiet(cfg.verbosity)
 	tune()
 	dir, err := openFolder(cfg)
 	if err != nil {
 		return err
 	}
 	defer dir.close()
-	store, err := startEtcd(dir.path, log.zap())
+	store, err := startEtcd(dir.path, cfg.verbosity)
 	if err != nil {
 		return fmt.Errorf("start etcd in %s: %w", dir.path, err)
 	}
-	defer store.stop()
-
+	defer hushed(cfg.verbosity, store.stop)
 	api, err := newAPIServer(cfg, dir, store.endpoint)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	context.AfterFunc(ctx, log.hush)
-	ended := make(chan error, 1)
-	go func() { ended <- api.run(ctx) }()
-	controllers := make(chan struct{})
-	go func() {
-		defer close(controllers)
-		if err := prepare(ctx, cfg, api, stdout, dir.kubeconfig()); err != nil {
-			cancel(err)
-			return
-		}
-		cancel(runControllers(ctx, api.loopback()))
-	}()
 
-	err = <-ended
-	cancel(err)
-	<-controllers
-	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
-		err = cause
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	serving := background(func() error { return api.run(running) })
+	working := background(func() error {
+		if err := prepare(running, cfg, api, stdout, dir.kubeconfig()); err != nil {
+			return err
+		}
+		return runControllers(running, api.loopback())
+	})
+	select {
+	case <-ctx.Done():
+	case err = <-serving:
+	case err = <-working:
 	}
+	hushed(cfg.verbosity, func() {
+		stop()
+		<-serving
+		<-working
+	})
 	return err
+}
+
+// background runs do. The channel gives its error, and is closed after it.
+func background(do func() error) <-chan error {
+	ended := make(chan error, 1)
+	go func() {
+		defer close(ended)
+		ended <- do()
+	}()
+	return ended
 }
 
 // prepare waits until the API answers, applies the manifests and says so.

@@ -25,6 +25,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/metalbus/metalbus/integration/internal/programs"
 )
 
@@ -43,6 +46,7 @@ type Lab struct {
 func (l *Lab) Run(m *testing.M) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	log.SetLogger(logr.Discard()) // or the Kubernetes clients complain that there is none
 	if err := l.prepare(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "prepare the tests:", err)
 		return 1

@@ -131,6 +131,9 @@ func (p *Process) Pause() { p.signal(syscall.SIGSTOP) }
 // Resume lets a paused process go on.
 func (p *Process) Resume() { p.signal(syscall.SIGCONT) }
 
+// CloseInput ends the process's standard input, as the end of the tests would.
+func (p *Process) CloseInput() { _ = p.stdin.Close() }
+
 func (p *Process) signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
 
 // end stops the process at the end of a test, by force if need be.
@@ -142,7 +145,7 @@ func (p *Process) end() {
 	case <-time.After(grace):
 		p.Kill()
 	}
-	_ = p.stdin.Close()
+	p.CloseInput()
 }
 
 // report shows the end of the log of a failed test's process.

@@ -20,6 +20,7 @@ import (
 const (
 	Kubeapi    = "kubeapi"
 	NATSServer = "nats-server"
+	Probe      = "probe"
 )
 
 // kubernetesVersion is what the API calls itself: the version in its go.mod.
@@ -79,7 +80,7 @@ func groups(root string) ([]group, error) {
 		services.packages = append(services.packages, "./"+filepath.ToSlash(strings.TrimPrefix(m, root+string(filepath.Separator))))
 	}
 	all := []group{
-		{title: NATSServer, module: "integration", packages: []string{"github.com/nats-io/nats-server/v2"}, ldflags: "-s -w"},
+		{title: "tools", module: "integration", packages: []string{"github.com/nats-io/nats-server/v2", "./cmd/probe"}, ldflags: "-s -w"},
 		{title: Kubeapi, module: filepath.Join("integration", "kubeapi"), packages: []string{"."}, ldflags: "-s -w" + kubernetesVersion},
 	}
 	if len(services.packages) > 0 {
