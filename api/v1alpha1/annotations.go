@@ -35,7 +35,7 @@ const (
 	InspectAnnotationValueDisabled = "disabled"
 	// AllowDeletionAnnotation lets a host be deleted that somebody uses, where
 	// deletion of such hosts is guarded. The value does not matter.
-	AllowDeletionAnnotation = "metalbus.github.io/allow-deletion"
+	AllowDeletionAnnotation = "metalbus.io/allow-deletion"
 )
 
 // Keys of other projects that change what may be done to a host.
