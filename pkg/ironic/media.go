@@ -1,0 +1,106 @@
+package ironic
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
+)
+
+// VirtualMedia is a virtual drive of a node.
+type VirtualMedia struct {
+	Inserted   bool     `json:"inserted"`
+	Image      string   `json:"image"` // an address of Ironic's own
+	MediaTypes []string `json:"media_types"`
+}
+
+// VirtualMedia are the virtual drives of a node, and what is in them.
+func (c *Client) VirtualMedia(ctx context.Context, uuid string) ([]VirtualMedia, error) {
+	if err := c.needs(ctx, FeatureVirtualMediaGet); err != nil {
+		return nil, err
+	}
+	var all []VirtualMedia
+	err := c.call(ctx, call{name: "get virtual media", about: "of node " + uuid, bmc: true, do: func(ctx context.Context, s *gophercloud.ServiceClient) error {
+		all = nil
+		return c.get(ctx, s, s.ServiceURL("nodes", uuid, "vmedia"), &all)
+	}})
+	return all, err
+}
+
+// AttachMedia begins to put an image into the virtual CD drive of a node. That it
+// failed shows in last_error later.
+func (c *Client) AttachMedia(ctx context.Context, uuid, url string) error {
+	if err := c.needs(ctx, FeatureVirtualMedia); err != nil {
+		return err
+	}
+	return c.call(ctx, call{name: "attach virtual media", about: "to node " + uuid, write: true, do: func(ctx context.Context, s *gophercloud.ServiceClient) error {
+		return nodes.AttachVirtualMedia(ctx, s, uuid, nodes.AttachVirtualMediaOpts{DeviceType: nodes.VirtualMediaCD, ImageURL: url}).ExtractErr()
+	}})
+}
+
+// DetachMedia begins to empty the virtual CD drive of a node.
+func (c *Client) DetachMedia(ctx context.Context, uuid string) error {
+	if err := c.needs(ctx, FeatureVirtualMedia); err != nil {
+		return err
+	}
+	return c.call(ctx, call{name: "detach virtual media", about: "of node " + uuid, write: true, do: func(ctx context.Context, s *gophercloud.ServiceClient) error {
+		return nodes.DetachVirtualMedia(ctx, s, uuid, nodes.DetachVirtualMediaOpts{DeviceTypes: []nodes.VirtualMediaDeviceType{nodes.VirtualMediaCD}}).ExtractErr()
+	}})
+}
+
+func (c *Client) needs(ctx context.Context, f Feature) error {
+	v, err := c.Version(ctx)
+	if err != nil {
+		return err
+	}
+	return v.Needs(f)
+}
+
+// Subscription asks a BMC to send its events to a URL.
+type Subscription struct {
+	Destination string
+	Context     string
+	// Headers are what the BMC sends to log in at the destination; they are secret.
+	Headers map[string]string
+}
+
+// String hides the headers.
+func (s Subscription) String() string { return "subscription of " + scrub(s.Destination) }
+
+// Subscribe makes a subscription at a node's BMC, and returns its id.
+func (c *Client) Subscribe(ctx context.Context, uuid string, s Subscription) (id string, err error) {
+	body := map[string]any{"Destination": s.Destination}
+	if s.Context != "" {
+		body["Context"] = s.Context
+	}
+	var headers []map[string]string
+	for _, name := range sortedKeys(s.Headers) {
+		headers = append(headers, map[string]string{name: s.Headers[name]})
+	}
+	if headers != nil {
+		body["HttpHeaders"] = headers
+	}
+	var made struct {
+		ID string `json:"Id"`
+	}
+	err = c.call(ctx, call{name: "create subscription", about: "at node " + uuid, write: true, bmc: true, body: map[string]any{"secret": headers}, do: func(ctx context.Context, sc *gophercloud.ServiceClient) error {
+		_, err := sc.Post(ctx, passthru(sc, uuid, "create_subscription"), body, &made, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}})
+		return err
+	}})
+	return made.ID, err
+}
+
+// Unsubscribe ends a subscription. One that the BMC does not know has ended.
+func (c *Client) Unsubscribe(ctx context.Context, uuid, id string) error {
+	return gone(c.call(ctx, call{name: "delete subscription", about: id + " at node " + uuid, write: true, bmc: true, do: func(ctx context.Context, s *gophercloud.ServiceClient) error {
+		_, err := s.Request(ctx, http.MethodDelete, passthru(s, uuid, "delete_subscription"), &gophercloud.RequestOpts{
+			JSONBody: map[string]any{"id": id}, OkCodes: []int{http.StatusOK, http.StatusAccepted, http.StatusNoContent},
+		})
+		return err
+	}}))
+}
+
+func passthru(s *gophercloud.ServiceClient, uuid, method string) string {
+	return s.ServiceURL("nodes", uuid, "vendor_passthru") + "?method=" + method
+}

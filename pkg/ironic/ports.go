@@ -1,0 +1,51 @@
+package ironic
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2"
+)
+
+// Port is a network interface of a node.
+type Port struct {
+	UUID string `json:"uuid"`
+	Node string `json:"node_uuid"`
+	MAC  string `json:"address"`
+}
+
+// PortOf is the port with a MAC address; ok is false if there is none. MAC
+// addresses are unique in an Ironic.
+func (c *Client) PortOf(ctx context.Context, mac string) (p Port, ok bool, err error) {
+	all, err := c.ports(ctx, url.Values{"address": {strings.ToLower(mac)}})
+	if err != nil || len(all) == 0 {
+		return Port{}, false, err
+	}
+	return all[0], true, nil
+}
+
+// Ports are the ports of a node.
+func (c *Client) Ports(ctx context.Context, uuid string) ([]Port, error) {
+	return c.ports(ctx, url.Values{"node_uuid": {uuid}})
+}
+
+func (c *Client) ports(ctx context.Context, query url.Values) ([]Port, error) {
+	query.Set("fields", "uuid,node_uuid,address")
+	var list struct{ Ports []Port }
+	err := c.call(ctx, call{name: "list ports", do: func(ctx context.Context, s *gophercloud.ServiceClient) error {
+		list.Ports = nil
+		return c.get(ctx, s, s.ServiceURL("ports")+"?"+query.Encode(), &list)
+	}})
+	return list.Ports, err
+}
+
+// AddPort gives a node a port. A MAC address that has one is an ErrConflict.
+func (c *Client) AddPort(ctx context.Context, uuid, mac string, pxe bool) error {
+	body := map[string]any{"node_uuid": uuid, "address": strings.ToLower(mac), "pxe_enabled": pxe}
+	return c.call(ctx, call{name: "create port", about: mac + " of node " + uuid, write: true, do: func(ctx context.Context, s *gophercloud.ServiceClient) error {
+		_, err := s.Post(ctx, s.ServiceURL("ports"), body, nil, &gophercloud.RequestOpts{OkCodes: []int{http.StatusCreated}})
+		return err
+	}})
+}

@@ -1,0 +1,250 @@
+package ironic
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+const (
+	// alone is how many reads a second get a request of their own.
+	alone = 5
+	// gather is how long reads are gathered before they are answered together.
+	gather = 50 * time.Millisecond
+	// share is how many times as long as a listing took is waited until the next one
+	// begins: a quarter of Ironic's time for us is enough.
+	share = 4
+	// longestGather bounds that.
+	longestGather = 2 * time.Second
+	// worth is how many reads are worth a page of a listing.
+	worth = 5
+)
+
+// Reader reads nodes for many callers at once. A few reads are answered by single
+// requests at once. Where they come thick, they are gathered, and one listing
+// answers them all. Either begins after the caller asked: no answer is older than
+// its question.
+type Reader struct {
+	c     *Client
+	alone *rate.Limiter
+
+	mu      sync.Mutex
+	waiting []*question
+	planned bool // somebody is going to answer those who wait
+	// of the last listing:
+	ended time.Time
+	took  time.Duration
+	nodes int
+	rest  Fleet
+	index map[string]int // of rest, by UUID
+	// asked counts reads of nodes at rest since rest began.
+	asked      int
+	refreshing bool
+}
+
+// question is one caller who waits.
+type question struct {
+	id     string
+	answer chan answer
+}
+
+type answer struct {
+	node Node
+	err  error
+}
+
+// NewReader is a Reader of a client's nodes.
+func NewReader(c *Client) *Reader {
+	return &Reader{c: c, alone: rate.NewLimiter(alone, alone)}
+}
+
+// Node is a node by UUID or name, as it is now.
+func (r *Reader) Node(ctx context.Context, id string) (Node, error) {
+	if r.aloneNow() {
+		return r.single(ctx, id)
+	}
+	q := &question{id: id, answer: make(chan answer, 1)}
+	r.join(ctx, q)
+	select {
+	case a := <-q.answer:
+		return a.node, a.err
+	case <-ctx.Done():
+		return Node{}, &Error{Reason: ErrBusy, Ironic: r.c.cfg.Name, Op: "read node " + id, Detail: "no answer in time"}
+	}
+}
+
+// aloneNow reports whether a read may have a request of its own.
+func (r *Reader) aloneNow() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.waiting) == 0 && r.alone.AllowN(r.c.now(), 1)
+}
+
+func (r *Reader) single(ctx context.Context, id string) (Node, error) {
+	r.c.metrics.reads.WithLabelValues(r.c.cfg.Name, "single").Inc()
+	return r.c.Get(ctx, id)
+}
+
+// join adds a question to those who wait, and sees to it that they get an answer.
+func (r *Reader) join(ctx context.Context, q *question) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.waiting = append(r.waiting, q)
+	if r.planned {
+		return
+	}
+	r.planned = true
+	wait := max(gather, r.ended.Add(min(share*r.took, longestGather)).Sub(r.c.now()))
+	ctx = context.WithoutCancel(ctx) // the answer is for others too
+	time.AfterFunc(wait, func() { r.answerAll(ctx) })
+}
+
+// answerAll answers those who wait. Who comes from now on waits for the next time.
+func (r *Reader) answerAll(ctx context.Context) {
+	r.mu.Lock()
+	questions := r.waiting
+	r.waiting, r.planned = nil, false
+	few := len(questions) < worth*pages(r.nodes)
+	r.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, r.c.cfg.Timeout)
+	defer cancel()
+	if few {
+		r.each(ctx, questions)
+		return
+	}
+	found, err := r.listing(ctx)
+	var others []*question
+	for _, q := range questions {
+		switch n, ok := found[q.id]; {
+		case err != nil:
+			q.answer <- answer{err: err}
+		case ok && !n.Hidden():
+			r.c.metrics.reads.WithLabelValues(r.c.cfg.Name, "listing").Inc()
+			q.answer <- answer{node: n}
+		default: // it may have come meanwhile, or be hidden from listings
+			others = append(others, q)
+		}
+	}
+	r.each(ctx, others)
+}
+
+// each answers every question by a request of its own.
+func (r *Reader) each(ctx context.Context, questions []*question) {
+	var all sync.WaitGroup
+	for _, q := range questions {
+		all.Go(func() {
+			n, err := r.single(ctx, q.id)
+			q.answer <- answer{node: n, err: err}
+		})
+	}
+	all.Wait()
+}
+
+// listing reads all nodes, by UUID and by name.
+func (r *Reader) listing(ctx context.Context) (map[string]Node, error) {
+	v, err := r.c.Version(ctx)
+	if err != nil {
+		return nil, err
+	}
+	began := r.c.now()
+	all, err := r.c.list(ctx, v.fields())
+	if err != nil {
+		return nil, err
+	}
+	r.keep(Fleet{Began: began, Nodes: all})
+	found := make(map[string]Node, 2*len(all))
+	for _, n := range all {
+		found[n.Name] = n
+	}
+	for _, n := range all { // a name may look like a UUID, and does not win over one
+		found[n.UUID] = n
+	}
+	return found, nil
+}
+
+// keep keeps a listing for reads that may be older.
+func (r *Reader) keep(f Fleet) {
+	index := make(map[string]int, len(f.Nodes))
+	for i, n := range f.Nodes {
+		index[n.UUID] = i
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended = r.c.now()
+	r.took = r.ended.Sub(f.Began)
+	r.nodes, r.rest, r.index, r.asked = len(f.Nodes), f, index, 0
+}
+
+// pages is how many pages a listing of so many nodes has.
+func pages(nodes int) int { return nodes/pageSize + 1 }
+
+// Recent is a node at rest, by UUID: states, power, fault and health, asked of
+// Ironic after the given moment and, by and large, no longer ago than maxAge.
+func (r *Reader) Recent(ctx context.Context, uuid string, after time.Time, maxAge time.Duration) (Node, error) {
+	if r.refreshes(maxAge) {
+		if err := r.refresh(ctx); err != nil {
+			return Node{}, err
+		}
+	}
+	n, ok := r.kept(uuid, after, maxAge)
+	if !ok {
+		return r.Node(ctx, uuid)
+	}
+	r.c.metrics.reads.WithLabelValues(r.c.cfg.Name, "kept").Inc()
+	return n, nil
+}
+
+// refreshes tells one caller that the last listing is too old and that so many ask
+// for it that a new one is worth it.
+func (r *Reader) refreshes(maxAge time.Duration) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asked++
+	age := r.c.now().Sub(r.rest.Began)
+	if age < maxAge || r.refreshing || r.demand(age, maxAge) < worth*pages(r.nodes) {
+		return false
+	}
+	r.refreshing = true
+	return true
+}
+
+// kept is a node of the last listing, if that is new enough. While a new one is
+// made the old one serves on.
+func (r *Reader) kept(uuid string, after time.Time, maxAge time.Duration) (Node, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	age := r.c.now().Sub(r.rest.Began)
+	i, there := r.index[uuid]
+	fresh := age < maxAge || (r.refreshing && age < 2*maxAge)
+	if !there || !fresh || !r.rest.Began.After(after) {
+		return Node{}, false
+	}
+	return r.rest.Nodes[i], true
+}
+
+// demand is how many reads of nodes at rest come in a time.
+func (r *Reader) demand(age, within time.Duration) int {
+	return int(float64(r.asked) * min(1, within.Seconds()/age.Seconds()))
+}
+
+// refresh lists the nodes anew.
+func (r *Reader) refresh(ctx context.Context) error {
+	_, err := r.Fleet(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.refreshing = false
+	return err
+}
+
+// Fleet lists all nodes at rest, and keeps the answer for Recent.
+func (r *Reader) Fleet(ctx context.Context) (Fleet, error) {
+	f, err := r.c.Fleet(ctx)
+	if err != nil {
+		return Fleet{}, fmt.Errorf("list the fleet: %w", err)
+	}
+	r.keep(f)
+	return f, nil
+}
