@@ -1,0 +1,247 @@
+package ironictest
+
+import "slices"
+
+// missingImage is the key of instance_info that a deployment lacks, "" if nothing
+// is missing.
+func (n *node) missingImage() string {
+	info := n.object("instance_info")
+	key := ""
+	switch n.text("deploy_interface") {
+	case "ramdisk":
+		key = "boot_iso"
+	case "direct":
+		key = "image_source"
+	}
+	if text, _ := info[key].(string); key != "" && text == "" {
+		if key == "boot_iso" && info["image_source"] != nil {
+			return ""
+		}
+		return key
+	}
+	return ""
+}
+
+// deploy brings an image, a live image or a custom deployment onto the machine.
+func (o *operation) deploy() error {
+	how, iso, image := "", "", ""
+	if err := o.with(func(n *node) {
+		n.state.target = active
+		how = n.text("deploy_interface")
+		iso, _ = n.object("instance_info")["boot_iso"].(string)
+		image, _ = n.object("instance_info")["image_source"].(string)
+		if o.body["configdrive"] != nil {
+			n.putIn("instance_info", "configdrive", o.body["configdrive"])
+		}
+	}); err != nil {
+		return err
+	}
+	if bmcErr, err := o.power(false); err != nil {
+		return err
+	} else if bmcErr != nil {
+		return o.failDeploy("Failed to prepare to deploy: %s", bmcErr)
+	}
+	switch how {
+	case "fake":
+		return o.deployed()
+	case "ramdisk":
+		return o.deployLive(iso)
+	}
+	if how == "direct" {
+		if err := o.i.fetch(image); err != nil {
+			return o.failDeploy("Failed to prepare to deploy: Validation of image href %s failed, reason: %s", image, err)
+		}
+	}
+	return o.deployByAgent(how)
+}
+
+func (o *operation) deployLive(iso string) error {
+	bmcErr, err := o.reach(func(m *Machine) error {
+		if err := o.i.fetch(iso); err != nil {
+			return err
+		}
+		if err := m.insert(iso); err != nil {
+			return err
+		}
+		return m.setBoot("cd")
+	})
+	if err != nil {
+		return err
+	}
+	if bmcErr != nil {
+		return o.failDeploy("Failed to prepare to deploy: %s", bmcErr)
+	}
+	return o.deployed()
+}
+
+func (o *operation) deployByAgent(how string) error {
+	steps := stepsOf(o.body["deploy_steps"])
+	if how == "direct" {
+		steps = slices.Insert(steps, 0, stepsOf([]any{obj{"interface": "deploy", "step": "write_image", "priority": 80}})...)
+	}
+	bmcErr, err := o.bootAgent(deployWait, deploying)
+	if err != nil {
+		return err
+	}
+	if bmcErr != nil {
+		return o.failDeploy("Failed to deploy: %s", bmcErr)
+	}
+	own, unknown, err := o.sort("deploy", steps)
+	if err != nil {
+		return err
+	}
+	if unknown != nil {
+		return o.failDeploy("Failed to validate in-band deploy steps: node does not support this deploy step: %s", unknown.python())
+	}
+	failure, err := o.run("deploy", deployWait, deploying, steps, own)
+	if err != nil {
+		return err
+	}
+	if failure != nil {
+		return o.failDeploy("Deploy step %s failed on node %s. %s", failure.step, o.n.uuid, failure.err)
+	}
+	return o.bootDisk()
+}
+
+// bootDisk ends a deployment by the agent: the machine boots from its disk.
+func (o *operation) bootDisk() error {
+	bmcErr, err := o.power(false)
+	if err == nil && bmcErr == nil {
+		bmcErr, err = o.reach(func(m *Machine) error {
+			if err := m.eject(); err != nil {
+				return err
+			}
+			return m.setBoot("disk")
+		})
+	}
+	if err != nil {
+		return err
+	}
+	if bmcErr != nil {
+		return o.failDeploy("Failed to change power state of node %s: %s", o.n.uuid, bmcErr)
+	}
+	return o.deployed()
+}
+
+func (o *operation) deployed() error {
+	if bmcErr, err := o.power(true); err != nil {
+		return err
+	} else if bmcErr != nil {
+		return o.failDeploy("Failed to change power state of node %s: %s", o.n.uuid, bmcErr)
+	}
+	return o.arrive(active)
+}
+
+// failDeploy switches the machine off: half of an image is no system.
+func (o *operation) failDeploy(format string, args ...any) error {
+	if err := o.tearDown(); err != nil {
+		return err
+	}
+	return o.fail(deployFailed, "provisioning", format, args...)
+}
+
+func (o *operation) abortDeploy() error {
+	if err := o.fail(deployFailed, "provisioning", "By request, the deploy operation was aborted during or after the completion of step \"deploy.deploy\""); err != nil {
+		return err
+	}
+	return o.tearDown()
+}
+
+// undeploy takes the instance off and cleans.
+func (o *operation) undeploy() error {
+	bmcErr, err := o.power(false)
+	if err == nil && bmcErr == nil {
+		bmcErr, err = o.reach((*Machine).eject)
+	}
+	if err != nil {
+		return err
+	}
+	if bmcErr != nil {
+		return o.fail(failed, "unprovision", "Failed to tear down: %s", bmcErr)
+	}
+	if err := o.with(func(n *node) {
+		o.i.unname(n)
+		n.put("instance_info", obj{})
+		n.put("instance_uuid", nil)
+		o.i.name(n)
+		n.state.target = available
+	}); err != nil {
+		return err
+	}
+	if err := o.goTo(cleaning); err != nil {
+		return err
+	}
+	return o.cleanAutomatically()
+}
+
+// adopt takes a machine over that runs already. It looks at its power, and at
+// nothing else.
+func (o *operation) adopt() error {
+	on, text := false, ""
+	bmcErr, err := o.reach(func(m *Machine) error {
+		on, text = m.isOn(), m.Faults().FailAdopt
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if bmcErr != nil {
+		text = bmcErr.Error()
+	}
+	if text != "" {
+		if err := o.with(func(n *node) { n.state.power = "" }); err != nil {
+			return err
+		}
+		return o.fail(adoptFailed, "adoption", "Error while attempting to adopt node %s: %s", o.n.uuid, text)
+	}
+	if err := o.with(func(n *node) {
+		n.state.power = powerText(on)
+		if n.object("instance_info")["image_source"] != nil {
+			n.putIn("instance_info", "image_type", "whole-disk")
+		}
+	}); err != nil {
+		return err
+	}
+	return o.arrive(active)
+}
+
+// verify tries the BMC with the node's credentials, and reads what is worth
+// keeping.
+func (o *operation) verify() error {
+	b, driver := bmc{}, ""
+	if err := o.with(func(n *node) { b, driver = bmcOf(n), n.text("driver") }); err != nil {
+		return err
+	}
+	if b.missing != "" && (driver == "redfish" || driver == "ipmi") {
+		if err := o.pause(o.i.cfg.Delays.BMC); err != nil {
+			return err
+		}
+		return o.notVerified("Failed to validate power driver interface for node %s. Error: Missing the following %s properties in node %s driver_info: ['%s']", o.n.uuid, driverName(driver), o.n.uuid, b.missing)
+	}
+	bmcErr, err := o.reach(func(*Machine) error { return nil })
+	if err != nil {
+		return err
+	}
+	if bmcErr != nil {
+		return o.notVerified("Failed to get power state for node %s. Error: %s", o.n.uuid, bmcErr)
+	}
+	if err := o.readRecords(); err != nil {
+		return err
+	}
+	return o.arrive(manageable)
+}
+
+func driverName(driver string) string {
+	if driver == "ipmi" {
+		return "IPMI"
+	}
+	return "Redfish"
+}
+
+// notVerified leaves the node where it came from, on its way to nowhere.
+func (o *operation) notVerified(format string, args ...any) error {
+	if err := o.fail(enroll, "verify", format, args...); err != nil {
+		return err
+	}
+	return o.with(func(n *node) { n.state.target = "" })
+}

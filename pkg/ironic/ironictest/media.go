@@ -1,0 +1,114 @@
+package ironictest
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+)
+
+// getMedia shows the virtual drives of the BMC.
+func getMedia(c *call) (answer, error) {
+	if err := c.needs(minorGetMedia); err != nil {
+		return nothing(err)
+	}
+	n, err := c.node()
+	if err != nil {
+		return nothing(err)
+	}
+	if n.state.reservation != "" && c.i.cfg.Release < Ironic39 {
+		return nothing(locked(n))
+	}
+	if n.text("management_interface") != "redfish" {
+		return nothing(bad("Driver %s does not support get_virtual_media (disabled or not implemented).", n.text("driver")))
+	}
+	m, err := c.i.cfg.Rack.reach(bmcOf(n))
+	if err != nil {
+		return nothing(refuse(http.StatusInternalServerError, "%s", err))
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return ok([]any{
+		obj{"media_types": []any{"CD", "DVD"}, "inserted": m.cd != "", "image": m.cd},
+		obj{"media_types": []any{"USBStick", "Floppy"}, "inserted": false, "image": ""},
+	})
+}
+
+// postMedia attaches an image, in the background.
+func postMedia(c *call) (answer, error) {
+	if err := c.needs(minorAttach); err != nil {
+		return nothing(err)
+	}
+	n, err := c.unlocked()
+	if err != nil {
+		return nothing(err)
+	}
+	body, err := c.read("device_type", "image_url", "image_download_source")
+	if err != nil {
+		return nothing(err)
+	}
+	device, _ := body["device_type"].(string)
+	image, _ := body["image_url"].(string)
+	source, _ := body["image_download_source"].(string)
+	switch {
+	case device == "" || image == "":
+		return nothing(bad("Schema error for vmedia: 'device_type' and 'image_url' are required properties"))
+	case !slices.Contains([]string{"cdrom", "disk", "floppy"}, device):
+		return nothing(bad("Schema error for vmedia: '%s' is not one of ['cdrom', 'disk', 'floppy']", device))
+	case n.text("management_interface") != "redfish":
+		return nothing(bad("Driver %s does not support attach_virtual_media (disabled or not implemented).", n.text("driver")))
+	}
+	n.state.lastError = ""
+	c.i.beside(n, func(o *operation) error { return o.attach(device, image, source) })
+	return done(http.StatusNoContent)
+}
+
+func (o *operation) attach(device, image, source string) error {
+	failure := o.i.fetch(image)
+	if failure != nil {
+		failure = fmt.Errorf("Validation of image href %s failed, reason: %w", image, failure) //nolint:revive // Ironic's own words
+	}
+	if failure == nil {
+		shown := image
+		if source != "http" {
+			shown = "http://" + conductor + "/redfish/" + device + "-" + o.n.uuid + ".iso"
+		}
+		var err error
+		if failure, err = o.reach(func(m *Machine) error { return m.insert(shown) }); err != nil {
+			return err
+		}
+	} else if err := o.pause(o.i.cfg.Delays.BMC); err != nil {
+		return err
+	}
+	if failure == nil {
+		return nil
+	}
+	text := fmt.Sprintf("Could not attach device %s to node %s: %s", device, o.n.uuid, failure)
+	return o.with(func(n *node) {
+		o.i.record(n, "conductor", "ERROR", text)
+		n.state.lastError = text
+	})
+}
+
+// deleteMedia detaches images, in the background. There need not be any.
+func deleteMedia(c *call) (answer, error) {
+	if err := c.needs(minorAttach); err != nil {
+		return nothing(err)
+	}
+	n, err := c.unlocked()
+	if err != nil {
+		return nothing(err)
+	}
+	n.state.lastError = ""
+	c.i.beside(n, func(o *operation) error {
+		failure, err := o.reach((*Machine).eject)
+		if err != nil || failure == nil {
+			return err
+		}
+		text := fmt.Sprintf("Could not detach devices from node %s: %s", o.n.uuid, failure)
+		return o.with(func(n *node) {
+			o.i.record(n, "conductor", "ERROR", text)
+			n.state.lastError = text
+		})
+	})
+	return done(http.StatusNoContent)
+}
