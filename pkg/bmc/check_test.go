@@ -139,7 +139,7 @@ func TestWhyABMCCannotBeUsed(t *testing.T) {
 		says   string
 	}{
 		"nobody listens":          {nobody, bmc.ErrUnreachable, "refuses the connection"},
-		"the name does not exist": {func(*testing.T) string { return "https://bmc.invalid" }, bmc.ErrUnknownHost, `"bmc.invalid" is unknown`},
+		"the name does not exist": {func(*testing.T) string { return "https://bmc..invalid" }, bmc.ErrUnknownHost, `"bmc..invalid" is unknown`},
 		"a web page answers":      {func(t *testing.T) string { t.Helper(); return server(t, page) }, bmc.ErrNotRedfish, "no Redfish service"},
 		"an empty server answers": {func(t *testing.T) string { t.Helper(); return server(t, http.NotFound) }, bmc.ErrNotRedfish, "no Redfish service"},
 		"another kind of JSON": {func(t *testing.T) string {
@@ -263,8 +263,16 @@ func TestTargetsThatAreNoAddress(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := pool.BMC(bmc.Target{BaseURL: "https://[fe80::1%25eth0]:8443", SystemPath: "/redfish/v1/Systems/1"}); err != nil {
-		t.Errorf("an IPv6 address with zone: %v", err)
+}
+
+func TestIPv6Addresses(t *testing.T) {
+	pool := bmctest.Pool(t, bmc.Config{})
+	for _, base := range []string{"https://[2001:db8::10]", "https://[2001:db8::10]:8443", "https://[fe80::1%25eth0]:8443"} {
+		b, err := pool.BMC(bmc.Target{BaseURL: base, SystemPath: "/redfish/v1/Systems/1/"})
+		must(t, err)
+		if got, want := b.String(), base+"/redfish/v1/Systems/1"; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
 	}
 }
 

@@ -68,7 +68,7 @@ func innermost(err error) string {
 // callerGone is the error of a caller whose context has ended.
 func (l *lane) callerGone(ctx context.Context) *Error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return &Error{Reason: ErrTimeout, Detail: "no answer from " + l.host() + " within the caller's deadline", cause: context.DeadlineExceeded}
+		return &Error{Reason: ErrTimeout, Detail: "no answer from " + l.host() + " within the caller's deadline", Advice: "check that the BMC is well, or allow it more time", cause: context.DeadlineExceeded}
 	}
 	return &Error{Reason: ErrTimeout, Detail: "the caller gave up", cause: context.Canceled}
 }

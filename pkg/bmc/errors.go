@@ -35,6 +35,8 @@ var (
 	// ErrNotTried comes with one of the others: nothing was sent, since the same
 	// thing failed before. See the package comment.
 	ErrNotTried = errors.New("bmc: not tried")
+	// ErrClosed: the pool was closed.
+	ErrClosed = errors.New("bmc: the pool is closed")
 	// ErrNoIPMITool: IPMI needs the program ipmitool, and it is not there.
 	ErrNoIPMITool = errors.New("bmc: ipmitool is missing")
 )

@@ -12,6 +12,9 @@ import (
 	"github.com/metalbus/metalbus/pkg/bmc/bmctest"
 )
 
+// The tests of IPMI are not parallel: a program that is being written while another
+// test forks cannot be run.
+
 // ipmitool puts a program in the place of ipmitool that notes how it is called and
 // prints what say says for each command. It gives the program and its notes.
 func ipmitool(t *testing.T, say map[string]string) (program string, notes func() []string) {
@@ -66,7 +69,6 @@ func TestIPMIPower(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			program, calls := ipmitool(t, map[string]string{
 				status: tc.is, on: "Chassis Power Control: Up/On", off: "Chassis Power Control: Down/Off", soft: "Chassis Power Control: Soft", cycle: "Chassis Power Control: Cycle",
 			})
@@ -113,7 +115,6 @@ func TestIPMIErrors(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			program, calls := ipmitool(t, map[string]string{"chassis power status": tc.says})
 			i := openIPMI(t, program, "192.0.2.1")
 			for range 5 {

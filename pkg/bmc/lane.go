@@ -32,6 +32,7 @@ type lane struct {
 	breaker breaker
 	session session
 	service *service
+	ended   bool
 
 	// What does not change and so is learned once.
 	memory  sync.Mutex
@@ -93,6 +94,9 @@ func (l *lane) do(ctx context.Context, r request) (*response, *Error) {
 }
 
 func (l *lane) doInTurn(ctx context.Context, r request) (*response, *Error) {
+	if l.ended {
+		return nil, &Error{Reason: ErrClosed, Detail: "the pool is closed", NotTried: true}
+	}
 	fresh := !l.session.open
 	if e := l.login(ctx); e != nil {
 		return nil, e
@@ -204,5 +208,5 @@ func (l *lane) end(ctx context.Context) {
 	if l.session.token != "" && l.session.location != "" {
 		_, _ = l.send(ctx, request{method: http.MethodDelete, path: l.session.location}) // the session ends by itself otherwise
 	}
-	l.session = session{}
+	l.session, l.ended = session{}, true
 }

@@ -98,8 +98,8 @@ func TestCloseLogsOut(t *testing.T) {
 	if n := s.Requests()[logoutKind]; n != 5 {
 		t.Errorf("%d sessions were logged out, want 5", n)
 	}
-	if _, err := bmctest.Open(t, pool, bmctest.Target(base, s.Hosts()[0])).State(t.Context()); err == nil {
-		t.Error("a closed pool answers")
+	if _, err := bmctest.Open(t, pool, bmctest.Target(base, s.Hosts()[0])).State(t.Context()); !errors.Is(err, bmc.ErrClosed) {
+		t.Errorf("a closed pool answers %v", err)
 	}
 }
 

@@ -154,7 +154,7 @@ func (p *Pool) borrow(b *BMC) (*lane, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return nil, errors.New("bmc: the pool is closed")
+		return nil, ErrClosed
 	}
 	l := p.lanes[b.key]
 	if l == nil {

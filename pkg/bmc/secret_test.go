@@ -113,7 +113,7 @@ func TestABMCThatRepeatsThePasswordIsNotQuoted(t *testing.T) {
 }
 
 func TestForeignErrorsStayInside(t *testing.T) {
-	for _, base := range []string{nobody(t), "https://bmc.invalid", server(t, http.NotFound)} {
+	for _, base := range []string{nobody(t), "https://bmc..invalid", server(t, http.NotFound)} {
 		_, err := bmctest.Open(t, bmctest.Pool(t, bmc.Config{}), bmc.Target{BaseURL: base, Credentials: bmc.NewCredentials("u", "p")}).Check(t.Context())
 		for next := []error{err}; len(next) > 0; next = next[1:] {
 			name := fmt.Sprintf("%T", next[0])

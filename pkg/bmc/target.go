@@ -29,7 +29,7 @@ func (t Target) address() (string, error) {
 	if u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "" {
 		return "", fmt.Errorf("bmc: the address %q has more than host and port: give the system's path and the credentials apart from it", scrub(t.BaseURL))
 	}
-	return u.Scheme + "://" + u.Host, nil
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host}).String(), nil // which writes an IPv6 zone as it must be
 }
 
 // systemPath is the path without a slash at the end; "" asks for the only system.

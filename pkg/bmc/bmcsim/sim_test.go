@@ -142,7 +142,7 @@ func use(c *caller, h *bmcsim.Host) {
 		c.do(http.MethodGet, h.SystemPath()+part+"?$expand=.", nil)
 	}
 	insert(c, h, drive(h))
-	for range 8 {
+	for range 4 {
 		c.reset(http.StatusNoContent, h.SystemPath(), "On")
 		c.reset(http.StatusNoContent, h.SystemPath(), "ForceOff")
 	}
