@@ -55,22 +55,30 @@ func (s *server) attend(ctx context.Context, d delivery) (v verdict) {
 func (s *server) judge(d delivery, v verdict) verdict {
 	var bad *BadEventError
 	var newer *NewerError
-	switch {
-	case v.cause == nil || v.why != troubled:
+	if v.cause == nil {
 		s.forget(d.t)
+		return v
+	}
+	n := s.failed(d.t)
+	v.quiet = n&(n-1) != 0 // the first time, and then ever more rarely
+	switch {
+	case v.why != troubled:
 		return v
 	case errors.As(v.cause, &bad) && !d.t.Wake && bad.Seq == d.t.Seq:
 		return verdict{why: "unreadable", do: bury, cause: v.cause}
 	case errors.As(v.cause, &newer):
 		s.b.m.newer.Inc()
-		return again("newer", around(s.b.cfg.Timing.Refused)).because(v.cause)
+		v.why, v.do, v.delay = "newer", later, around(s.b.cfg.Timing.Refused)
 	default:
-		return again(troubled, s.b.cfg.Timing.retry(s.failed(d.t))).because(v.cause)
+		v.do, v.delay = later, s.b.cfg.Timing.retry(n)
 	}
+	return v
 }
 
-// troubled is the verdict on an error of our own side: the wait is judge's to say.
 const troubled = "trouble"
+
+// trouble is the verdict on an error of our own side: the wait is judge's to say.
+func trouble(err error) verdict { return verdict{why: troubled, do: later, cause: err} }
 
 func (s *server) panicked(ctx context.Context, d delivery, p any) verdict {
 	s.b.m.panics.Inc()
@@ -181,7 +189,7 @@ func (b *Bus) report(ctx context.Context, d delivery, v verdict) {
 	switch {
 	case v.do == bury:
 		level = slog.LevelError
-	case v.cause != nil:
+	case v.cause != nil && !v.quiet:
 		level = slog.LevelWarn
 	case !b.log.Enabled(ctx, level):
 		return

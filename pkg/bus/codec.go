@@ -36,17 +36,26 @@ type record struct {
 // errForeign: the section was written by somebody who does not own it.
 var errForeign = errors.New("written by somebody else than the section's service")
 
-// decodeRecord reads a stored event of a host. A message with another source
+// decodeRecord is parseRecord with the cache before it.
+func (b *Bus) decodeRecord(m stored) (record, error) {
+	if r, ok := b.cache.get(m.seq); ok {
+		return r, nil
+	}
+	r, err := b.parseRecord(m)
+	if err == nil {
+		b.cache.put(m.seq, r)
+	}
+	return r, err
+}
+
+// parseRecord reads a stored event of a host. A message with another source
 // than its section's writer is errForeign; one of a section that this version
 // does not know has an empty section.
-func (b *Bus) decodeRecord(m stored) (record, error) {
+func (b *Bus) parseRecord(m stored) (record, error) {
 	uid, token, ok := lastTokens(m.subject)
 	section := event.Section(token)
 	if !ok || section.Writer() == "" {
 		return record{}, nil
-	}
-	if r, ok := b.cache.get(m.seq); ok {
-		return r, nil
 	}
 	if attr(m.header, "source") != event.Source(b.cfg.Cluster, section.Writer()) {
 		return record{}, errForeign
@@ -59,7 +68,6 @@ func (b *Bus) decodeRecord(m stored) (record, error) {
 	if err != nil {
 		return record{}, &BadEventError{UID: uid, Section: section, Seq: m.seq, Cause: err}
 	}
-	b.cache.put(m.seq, r)
 	return r, nil
 }
 
@@ -192,11 +200,15 @@ func (b *Bus) message(ctx context.Context, d *draft) (*nats.Msg, error) {
 			e.SetExtension(name, value)
 		}
 	}
-	if err := e.SetData(cloudevents.ApplicationJSON, data); err != nil {
-		return nil, err
-	}
+	setJSON(&e, data)
 	m := &nats.Msg{Subject: b.subj.section(d.after.UID, section), Header: make(nats.Header, 20)}
 	return m, writeEvent(ctx, &e, m)
+}
+
+// setJSON sets the data of an event to what is JSON already.
+func setJSON(e *cloudevents.Event, data []byte) {
+	e.SetDataContentType(cloudevents.ApplicationJSON)
+	e.DataEncoded = data
 }
 
 // linkage are the extensions that tie the event to others.

@@ -25,7 +25,8 @@ type Config struct {
 	// hand. "" turns that off: a message that kills processes is then never
 	// set aside.
 	StateDir string
-	// Workers is how many hosts are handled at once; 64 if 0.
+	// Workers is how many hosts are handled at once; 256 if 0. They mostly wait
+	// for BMCs, and a slow one holds one worker.
 	Workers int
 	// Timing are the waits of the protocol; the zero Timing is DefaultTiming.
 	Timing Timing
@@ -129,7 +130,7 @@ func (t Timing) Validate() error {
 // withDefaults fills in what was left out.
 func (c Config) withDefaults() Config {
 	if c.Workers == 0 {
-		c.Workers = 64
+		c.Workers = 256
 	}
 	if c.Timing == (Timing{}) {
 		c.Timing = DefaultTiming()

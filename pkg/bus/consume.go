@@ -139,7 +139,7 @@ const (
 // read takes messages until ctx ends; what was fetched by then is given back.
 func (s *server) read(ctx context.Context, c jetstream.Consumer, accept func(context.Context, jetstream.Msg)) error {
 	it, err := c.Messages(
-		jetstream.PullMaxMessages(2*s.b.cfg.Workers), jetstream.PullExpiry(pullExpiry),
+		jetstream.PullMaxMessages(s.b.cfg.Workers), jetstream.PullExpiry(pullExpiry),
 		jetstream.PullHeartbeat(pullHeartbeat), jetstream.WithMessagesErrOnMissingHeartbeat(false))
 	if err != nil {
 		return err

@@ -66,9 +66,7 @@ func (b *Bus) deadLetter(ctx context.Context, service string, d delivery, v verd
 	e.SetSource(event.Source(b.cfg.Cluster, service))
 	e.SetTime(letter.At)
 	e.SetExtension(event.ExtHostUID, letter.UID)
-	if err := e.SetData(cloudevents.ApplicationJSON, data); err != nil {
-		return err
-	}
+	setJSON(&e, data)
 	m := &nats.Msg{Subject: b.subj.dead(service, letter.UID), Header: nats.Header{nats.MsgIdHdr: []string{e.ID()}}}
 	if err := writeEvent(ctx, &e, m); err != nil {
 		return err

@@ -2,7 +2,6 @@ package bus
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -21,7 +20,7 @@ func (b *Bus) Purge(ctx context.Context, uid string) error {
 			return fmt.Errorf("purge host %s: %w", uid, missing(err))
 		}
 		if err := s.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
-			return fmt.Errorf("purge host %s from %s: %w", uid, stream, errors.Join(err))
+			return fmt.Errorf("purge host %s from %s: %w", uid, stream, err)
 		}
 	}
 	return nil

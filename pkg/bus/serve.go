@@ -71,19 +71,27 @@ func (w *work) early(d delivery) (verdict, bool) {
 		return verdict{}, false
 	}
 	own := t.Section == w.section
-	phase, isOp := parsePhase(t.Fact)
+	phase, _ := parsePhase(t.Fact)
 	switch {
 	case own && isClaim(t.Fact) && t.Deliveries == 1:
 		return again("claimed", w.b.cfg.Timing.Quarantine), true
 	case own && t.Deliveries == 1 && (phase == event.Failed || phase == event.Accepted):
 		return w.rest(d)
-	case own && isOp && phase != event.Succeeded && phase != event.Aborted:
-		return verdict{}, false // it may be the work token
-	case !w.worker.Cares(t):
+	case !w.concerns(t):
 		return done("uncared"), true
 	default:
 		return verdict{}, false
 	}
+}
+
+// concerns reports whether the trigger may give the service something to do.
+// The events of its own operations do until they end: one of them is the token.
+func (w *work) concerns(t Trigger) bool {
+	phase, isOp := parsePhase(t.Fact)
+	if t.Section == w.section && isOp && phase != event.Succeeded && phase != event.Aborted {
+		return true
+	}
+	return w.worker.Cares(t)
 }
 
 // rest is the wait after a problem, or after an answer of "not now".
@@ -106,7 +114,7 @@ func (w *work) rest(d delivery) (verdict, bool) {
 func (w *work) handle(ctx context.Context, d delivery) verdict {
 	h, err := w.b.Load(ctx, d.t.UID)
 	if err != nil {
-		return verdict{why: troubled, cause: err}
+		return trouble(err)
 	}
 	v := w.visit(h, d.t)
 	if verdict, ok := v.hold(); ok {
@@ -114,7 +122,7 @@ func (w *work) handle(ctx context.Context, d delivery) verdict {
 	}
 	step, err := w.worker.Step(ctx, h)
 	if err != nil {
-		return verdict{why: troubled, cause: err}
+		return trouble(err)
 	}
 	return v.carryOut(ctx, step)
 }
@@ -155,7 +163,7 @@ func (v *visit) tokenSeq() uint64 {
 	stage := lifecycle.Stage(v.h)
 	for _, s := range event.Sections() {
 		m := v.h.Newest(s)
-		if m.Seq > newest && (s == v.section || v.worker.Cares(triggerFrom(v.h, s, m, stage))) {
+		if m.Seq > newest && v.concerns(triggerFrom(v.h, s, m, stage)) {
 			newest = m.Seq
 		}
 	}
@@ -290,6 +298,6 @@ func (v *visit) appended(ctx context.Context, f lifecycle.Fact, err error) verdi
 	case errors.As(err, &refused):
 		return again("not allowed", around(v.b.cfg.Timing.Refused)).because(err)
 	default:
-		return verdict{why: troubled, cause: err}
+		return trouble(err)
 	}
 }

@@ -15,6 +15,8 @@ type verdict struct {
 	delay time.Duration
 	// cause, if something went wrong.
 	cause error
+	// quiet: it went wrong before, and that was logged.
+	quiet bool
 }
 
 type settlement int

@@ -30,7 +30,7 @@ func (w *watch) handle(ctx context.Context, d delivery) verdict {
 	delay, err := w.observer.Observe(ctx, d.t)
 	switch {
 	case err != nil:
-		return verdict{why: troubled, cause: err}
+		return trouble(err)
 	case delay > 0:
 		return again("asked again", delay)
 	default:

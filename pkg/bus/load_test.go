@@ -1,0 +1,278 @@
+package bus_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
+
+	"github.com/metalbus/metalbus/api/event"
+	"github.com/metalbus/metalbus/api/v1alpha1"
+	"github.com/metalbus/metalbus/pkg/bus"
+	"github.com/metalbus/metalbus/pkg/bus/bustest"
+	"github.com/metalbus/metalbus/pkg/lifecycle"
+)
+
+func TestAHostThatIsNotThere(t *testing.T) {
+	b := bustest.New(t)
+	if h := mustLoad(t, b, "nobody"); h.Exists() || h.UID != "nobody" {
+		t.Errorf("host %+v", h)
+	}
+}
+
+func TestLoadWithoutStreamsSaysWhatToDo(t *testing.T) {
+	b := bustest.Connect(t, bus.Config{Cluster: bustest.Cluster, Name: "test", Timing: bustest.Timing()}, bus.WithServer(bustest.Server(t)))
+	if _, err := b.Load(t.Context(), "u1"); !errors.Is(err, bus.ErrNotInitialized) {
+		t.Errorf("load: %v", err)
+	}
+	if _, err := b.Append(t.Context(), lifecycle.Host{UID: "u1"}, created("u1")); !errors.Is(err, bus.ErrNotInitialized) {
+		t.Errorf("append: %v", err)
+	}
+}
+
+func TestSnapshotsShowEveryRevision(t *testing.T) {
+	b := bustest.New(t)
+	var want []lifecycle.Host
+	h := mustAppend(t, b, "u1", the(created("u1")))
+	want = append(want, h)
+	for i := range 10 {
+		h = mustAppend(t, b, "u1", the(observed(i%2 == 0)))
+		want = append(want, h)
+		mustAppend(t, b, fmt.Sprintf("other%d", i), the(created("x")))
+	}
+	h = mustAppend(t, b, "u1", the(enrolled().Fact))
+	want = append(want, h)
+	for _, after := range []uint64{0, 1, 5, 11, 12, 13} {
+		got, err := b.Snapshots(t.Context(), "u1", after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want[min(after, 12):], got, cmp.AllowUnexported(lifecycle.Host{})); diff != "" && len(want[min(after, 12):])+len(got) > 0 {
+			t.Errorf("after %d (-want +got):\n%s", after, diff)
+		}
+	}
+}
+
+func TestSnapshotsGoBackAsFarAsTheLog(t *testing.T) {
+	b := bustest.New(t)
+	mustAppend(t, b, "u1", the(created("u1")))
+	for i := range 150 {
+		mustAppend(t, b, "u1", the(observed(i%2 == 0)))
+	}
+	got, err := b.Snapshots(t.Context(), "u1", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) < 60 {
+		t.Errorf("%d snapshots", len(got))
+	}
+	for i, h := range got {
+		if h.Rev != got[0].Rev+uint64(i) || h.Power.On == nil || h.Intent.Name == "" {
+			t.Errorf("snapshot %d is not whole: revision %d", i, h.Rev)
+		}
+	}
+	clean(t, b) // pruned revisions are no finding
+}
+
+func TestHostsAreAllOfThem(t *testing.T) {
+	b := bustest.New(t)
+	var want, got []string
+	for i := range 250 {
+		uid := fmt.Sprintf("u%03d", i)
+		mustAppend(t, b, uid, the(created(uid)), the(observed(true)))
+		want = append(want, uid)
+	}
+	for h, err := range b.Hosts(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Rev != 2 || h.Power.On == nil {
+			t.Errorf("host %s is not whole", h.UID)
+		}
+		got = append(got, h.UID)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%d hosts: %v", len(got), got)
+	}
+	if err := b.Purge(t.Context(), "u000"); err != nil {
+		t.Fatal(err)
+	}
+	if h := mustLoad(t, b, "u000"); h.Exists() {
+		t.Error("the purged host is still there")
+	}
+	mustAppend(t, b, "u000", the(created("u000"))) // and may come back
+}
+
+// base is a restored host's memory: provisioned at revision 17.
+func base(rev uint64) *event.Base {
+	on := true
+	return &event.Base{
+		Rev:          rev,
+		Registration: &event.Registration{Registered: true, Node: "old-node"},
+		Provisioning: &event.Provisioning{Phase: event.Deployed, Image: v1alpha1.Image{URL: "http://images.example/a"}},
+		Power:        &event.Power{On: &on},
+	}
+}
+
+func restored(h lifecycle.Host, b *event.Base) lifecycle.Wish {
+	w := created(h.UID)
+	w.Fact, w.Intent.Base = event.Restored, b
+	return w
+}
+
+func TestARestoredHostIsWhatItsObjectRemembers(t *testing.T) {
+	b := bustest.New(t)
+	h := lifecycle.Host{UID: "u1", Rev: 17}
+	h, err := b.Append(t.Context(), h, restored(h, base(17)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.Rev != 18 {
+		t.Errorf("revision %d, want the one after the object's", h.Rev)
+	}
+	h = mustLoad(t, b, "u1")
+	if lifecycle.Stage(h) != v1alpha1.StateProvisioned || h.Registration.Node != "old-node" || !*h.Power.On {
+		t.Errorf("stage %s, registration %+v", lifecycle.Stage(h), h.Registration)
+	}
+	if m := h.Newest(event.SectionPower); m.Seq != 0 {
+		t.Errorf("the section claims an event of its own: %+v", m)
+	}
+	mustAppend(t, b, "u1", the(observed(false)), func(h lifecycle.Host) lifecycle.Fact { return changed(h, "2") })
+	h = mustLoad(t, b, "u1")
+	if *h.Power.On || h.Provisioning.Phase != event.Deployed {
+		t.Errorf("the section's own event must win, and only for its section: %+v", h)
+	}
+	clean(t, b)
+}
+
+func TestALogThatLostItsEndFollowsTheObject(t *testing.T) {
+	b := bustest.New(t)
+	h := mustAppend(t, b, "u1", the(created("u1")), the(lifecycle.Started{Kind: event.Enroll, Step: "create"}), the(observed(false)))
+	h.Rev = 17 // the object has seen more than the log holds
+	mem := base(17)
+	mem.Lost = 14
+	if _, err := b.Append(t.Context(), h, restored(h, mem)); err != nil {
+		t.Fatal(err)
+	}
+	h = mustLoad(t, b, "u1")
+	if lifecycle.Stage(h) != v1alpha1.StateProvisioned || h.Registration.Op != nil || !*h.Power.On || h.Rev != 18 {
+		t.Errorf("an event from before the loss won: stage %s, revision %d, %+v", lifecycle.Stage(h), h.Rev, h.Registration)
+	}
+	clean(t, b)
+}
+
+// intrude publishes a message as somebody who does not keep to the rules.
+func intrude(tb testing.TB, nc *nats.Conn, uid string, s event.Section, body string, header map[string]string) {
+	tb.Helper()
+	m := nats.NewMsg("metal." + bustest.Cluster + ".host." + uid + "." + string(s))
+	for k, v := range map[string]string{
+		"ce-specversion": "1.0", "ce-id": uid + "/99/x", "ce-type": event.Type(s, "changed"), "ce-time": "2026-01-01T00:00:00Z",
+		"ce-source": event.Source(bustest.Cluster, s.Writer()), "ce-hostrev": "99", "ce-hostuid": uid,
+	} {
+		m.Header[k] = []string{v}
+	}
+	for k, v := range header {
+		m.Header[k] = []string{v}
+	}
+	m.Data = []byte(body)
+	if _, err := nc.RequestMsg(m, 5e9); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func TestASectionOfSomebodyElseIsPassedOver(t *testing.T) {
+	s := bustest.Server(t)
+	b := bustest.On(t, s, "test")
+	nc, _ := raw(t, s)
+	before := mustAppend(t, b, "u1", the(created("u1")), the(observed(true)))
+	for range 3 {
+		intrude(t, nc, "u1", event.SectionPower, `{"state":{"on":false}}`, map[string]string{"ce-source": "/metal/test/evil"})
+	}
+	h := mustLoad(t, b, "u1")
+	if !*h.Power.On || h.Rev != before.Rev {
+		t.Errorf("the intruder's state was taken: %+v", h.Power)
+	}
+	if h, err := b.Append(t.Context(), h, observed(false)); err != nil || h.Rev != 3 {
+		t.Errorf("append after it: revision %d, %v", h.Rev, err)
+	}
+	report, err := b.Audit(t.Context())
+	if err != nil || len(report.Findings) != 3 {
+		t.Errorf("audit: %v, %v", report, err)
+	}
+}
+
+func TestAnUnreadableEventIsSaidToBeOne(t *testing.T) {
+	for name, c := range map[string]struct {
+		body   string
+		header map[string]string
+	}{
+		"no JSON":                  {`{"state":`, nil},
+		"another type of a field":  {`{"state":{"on":"maybe"}}`, nil},
+		"something behind the end": {`{"state":{}} {}`, nil},
+		"no revision":              {`{"state":{}}`, map[string]string{"ce-hostrev": "x"}},
+		"no CloudEvent":            {`{"state":{}}`, map[string]string{"ce-specversion": ""}},
+		"no time":                  {`{"state":{}}`, map[string]string{"ce-time": "yesterday"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := bustest.Server(t)
+			b := bustest.On(t, s, "test")
+			nc, _ := raw(t, s)
+			mustAppend(t, b, "u1", the(created("u1")))
+			intrude(t, nc, "u1", event.SectionPower, c.body, c.header)
+			_, err := b.Load(t.Context(), "u1")
+			var bad *bus.BadEventError
+			if !errors.As(err, &bad) || bad.UID != "u1" || bad.Section != event.SectionPower || bad.Seq != 2 {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+func TestANewerEventIsLeftToNewerReaders(t *testing.T) {
+	s := bustest.Server(t)
+	b := bustest.On(t, s, "test")
+	nc, _ := raw(t, s)
+	mustAppend(t, b, "u1", the(created("u1")))
+	intrude(t, nc, "u1", event.SectionPower, `{"state":{}}`, map[string]string{"ce-minreader": "7"})
+	_, err := b.Load(t.Context(), "u1")
+	var newer *bus.NewerError
+	if !errors.As(err, &newer) || newer.Needs != 7 {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestDataIsKeptByItsDigest(t *testing.T) {
+	b := bustest.New(t)
+	type doc struct {
+		CPU int `json:"cpu"`
+	}
+	first, err := b.PutData(t.Context(), "u1", bus.HardwareData, doc{CPU: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := b.PutData(t.Context(), "u1", bus.HardwareData, doc{CPU: 2})
+	if err != nil || first == second {
+		t.Fatal(first, second, err)
+	}
+	for digest, want := range map[string]int{first: 1, second: 2} {
+		var got doc
+		if err := b.GetData(t.Context(), "u1", bus.HardwareData, digest, &got); err != nil || got.CPU != want {
+			t.Errorf("digest %s: %+v, %v", digest, got, err)
+		}
+	}
+	var got doc
+	for name, digest := range map[string]string{"another digest": "00ff", "an empty one": ""} {
+		if err := b.GetData(t.Context(), "u1", bus.HardwareData, digest, &got); !errors.Is(err, bus.ErrNoData) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := b.GetData(t.Context(), "u2", bus.HardwareData, first, &got); !errors.Is(err, bus.ErrNoData) {
+		t.Errorf("another host: %v", err)
+	}
+	if _, err := b.PutData(t.Context(), "u1", bus.HardwareData, string(make([]byte, 2<<20))); err == nil {
+		t.Error("a document of 2 MiB was taken")
+	}
+}
