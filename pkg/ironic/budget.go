@@ -135,9 +135,9 @@ func (b *budget) heard(began time.Time, write bool, err error) {
 	now := b.now()
 	e, isOurs := errors.AsType[*Error](err)
 	switch {
-	case isOurs && e.Reason == ErrNotReady && !errors.Is(err, context.Canceled):
+	case isOurs && errors.Is(e, ErrNotReady) && !errors.Is(err, context.Canceled):
 		b.all.fail(began, now, err)
-	case isOurs && write && e.Reason == ErrBusy && e.Status != http.StatusConflict:
+	case isOurs && write && errors.Is(e, ErrBusy) && e.Status != http.StatusConflict:
 		b.all = pause{}
 		b.writes.fail(began, now, err)
 	default:

@@ -111,8 +111,8 @@ func TestConcurrencyIsBounded(t *testing.T) {
 	var under, most atomic.Int64
 	a := newAPI(t)
 	a.on("GET /nodes/"+uuid1, func(w http.ResponseWriter, _ *http.Request) {
-		n := under.Add(1)
-		for seen := most.Load(); n > seen && !most.CompareAndSwap(seen, n); seen = most.Load() {
+		if n := under.Add(1); n > 3 {
+			most.Store(n)
 		}
 		for range 1000 {
 			runtime.Gosched() // gives others the time to come in
@@ -130,7 +130,7 @@ func TestConcurrencyIsBounded(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if most.Load() > 3 {
+	if most.Load() > 0 {
 		t.Errorf("%d requests at once, want 3 at most", most.Load())
 	}
 }

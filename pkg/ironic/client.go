@@ -256,7 +256,7 @@ func (c *Client) discover(ctx context.Context) (session, error) {
 // unready: whatever goes wrong in discovery, Ironic is not ready.
 func (c *Client) unready(op string, err error) error {
 	e, ok := errors.AsType[*Error](err)
-	if !ok || e.Reason == ErrNotReady || e.Reason == ErrUnauthorized || e.Reason == ErrBusy {
+	if !ok || errors.Is(e, ErrNotReady) || errors.Is(e, ErrUnauthorized) || errors.Is(e, ErrBusy) {
 		return err
 	}
 	return &Error{Reason: ErrNotReady, Ironic: c.cfg.Name, Op: op, Detail: e.Detail, Status: e.Status, Advice: fmt.Sprintf("check that the endpoint %s is that of the Ironic API", c.base)}
@@ -264,11 +264,20 @@ func (c *Client) unready(op string, err error) error {
 
 // get reads a JSON document, and notes what Ironic's clock says.
 func (c *Client) get(ctx context.Context, s *gophercloud.ServiceClient, url string, out any) error {
-	resp, err := s.Get(ctx, url, out, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}})
-	if resp != nil {
-		c.noteClock(resp.Header)
-	}
+	header, err := send(ctx, s, http.MethodGet, url, &gophercloud.RequestOpts{JSONResponse: out, OkCodes: []int{http.StatusOK}})
+	c.noteClock(header)
 	return err
+}
+
+// send makes a request for which gophercloud has no function of its own, or one
+// that reads less than there is.
+func send(ctx context.Context, s *gophercloud.ServiceClient, method, url string, opts *gophercloud.RequestOpts) (http.Header, error) {
+	resp, err := s.Request(ctx, method, url, opts)
+	if resp == nil {
+		return nil, err
+	}
+	_ = resp.Body.Close() // gophercloud has read what there was
+	return resp.Header, err
 }
 
 func (c *Client) noteClock(h http.Header) {

@@ -2,6 +2,7 @@ package ironic
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/metalbus/metalbus/pkg/lifecycle"
@@ -62,23 +63,19 @@ type Error struct {
 
 // Error says what was tried where, what happened, and what to do.
 func (e *Error) Error() string {
-	text := e.Op
+	where := e.Op
 	if e.Ironic != "" {
-		text += " at ironic " + e.Ironic
+		where += " at ironic " + e.Ironic
 	}
-	for _, part := range []string{e.Detail, e.Advice} {
-		if part != "" {
-			text += ": " + part
-		}
-	}
-	return text
+	parts := slices.DeleteFunc([]string{where, e.Detail, e.Advice}, func(s string) bool { return s == "" })
+	return strings.Join(parts, ": ")
 }
 
 // Unwrap gives the reason, lifecycle.ErrBusy if the same may work later, and what
 // the connection says was the cause.
 func (e *Error) Unwrap() []error {
 	all := []error{e.Reason}
-	if e.Reason == ErrBusy || e.Reason == ErrWrongState {
+	if errors.Is(e.Reason, ErrBusy) || errors.Is(e.Reason, ErrWrongState) {
 		all = append(all, lifecycle.ErrBusy)
 	}
 	if e.cause != nil {

@@ -85,7 +85,7 @@ func (c *Client) Subscribe(ctx context.Context, uuid string, s Subscription) (id
 		ID string `json:"Id"`
 	}
 	err = c.call(ctx, call{name: "create subscription", about: "at node " + uuid, write: true, bmc: true, body: map[string]any{"secret": headers}, do: func(ctx context.Context, sc *gophercloud.ServiceClient) error {
-		_, err := sc.Post(ctx, passthru(sc, uuid, "create_subscription"), body, &made, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}})
+		_, err := send(ctx, sc, http.MethodPost, passthru(sc, uuid, "create_subscription"), &gophercloud.RequestOpts{JSONBody: body, JSONResponse: &made, OkCodes: []int{http.StatusOK}})
 		return err
 	}})
 	return made.ID, err
@@ -94,7 +94,7 @@ func (c *Client) Subscribe(ctx context.Context, uuid string, s Subscription) (id
 // Unsubscribe ends a subscription. One that the BMC does not know has ended.
 func (c *Client) Unsubscribe(ctx context.Context, uuid, id string) error {
 	return gone(c.call(ctx, call{name: "delete subscription", about: id + " at node " + uuid, write: true, bmc: true, do: func(ctx context.Context, s *gophercloud.ServiceClient) error {
-		_, err := s.Request(ctx, http.MethodDelete, passthru(s, uuid, "delete_subscription"), &gophercloud.RequestOpts{
+		_, err := send(ctx, s, http.MethodDelete, passthru(s, uuid, "delete_subscription"), &gophercloud.RequestOpts{
 			JSONBody: map[string]any{"id": id}, OkCodes: []int{http.StatusOK, http.StatusAccepted, http.StatusNoContent},
 		})
 		return err

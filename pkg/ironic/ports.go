@@ -45,7 +45,7 @@ func (c *Client) ports(ctx context.Context, query url.Values) ([]Port, error) {
 func (c *Client) AddPort(ctx context.Context, uuid, mac string, pxe bool) error {
 	body := map[string]any{"node_uuid": uuid, "address": strings.ToLower(mac), "pxe_enabled": pxe}
 	return c.call(ctx, call{name: "create port", about: mac + " of node " + uuid, write: true, do: func(ctx context.Context, s *gophercloud.ServiceClient) error {
-		_, err := s.Post(ctx, s.ServiceURL("ports"), body, nil, &gophercloud.RequestOpts{OkCodes: []int{http.StatusCreated}})
+		_, err := send(ctx, s, http.MethodPost, s.ServiceURL("ports"), &gophercloud.RequestOpts{JSONBody: body, OkCodes: []int{http.StatusCreated}})
 		return err
 	}})
 }

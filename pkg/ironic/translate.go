@@ -105,7 +105,7 @@ func (c *Client) refused(op string, secrets []string, code gophercloud.ErrUnexpe
 	}
 	e.Reason = reasonOf(code.Actual, text)
 	switch {
-	case e.Reason == ErrUnauthorized:
+	case errors.Is(e.Reason, ErrUnauthorized):
 		e.Advice = "check the user name and password that the Ironic API is entered with"
 	case code.Actual >= 300 && code.Actual < 400:
 		e.Advice = fmt.Sprintf("the endpoint sends us on to %s: configure that one", scrub(code.ResponseHeader.Get("Location")))

@@ -36,7 +36,7 @@ func (c *Client) Provision(ctx context.Context, uuid string, p Provision) error 
 		return nodes.ChangeProvisionState(ctx, s, uuid, p).ExtractErr()
 	}}
 	err := c.call(ctx, k)
-	if e, ok := errors.AsType[*Error](err); ok && e.Reason == ErrInvalid && p.ConfigDrive != nil && contains(e.Detail, "configdrive", "config drive", "schema") {
+	if e, ok := errors.AsType[*Error](err); ok && errors.Is(e, ErrInvalid) && p.ConfigDrive != nil && contains(e.Detail, "configdrive", "config drive", "schema") {
 		e.Detail = "Ironic does not take the config drive; its answer is kept back, since it may quote user data"
 	}
 	return err
@@ -91,7 +91,7 @@ func (c *Client) Power(ctx context.Context, uuid, target string, timeout int) er
 func (c *Client) SetRAID(ctx context.Context, uuid string, disks []map[string]any) error {
 	body := map[string]any{"logical_disks": disks}
 	return c.call(ctx, call{name: "set RAID", about: "of node " + uuid, write: true, do: func(ctx context.Context, s *gophercloud.ServiceClient) error {
-		_, err := s.Put(ctx, s.ServiceURL("nodes", uuid, "states", "raid"), body, nil, &gophercloud.RequestOpts{OkCodes: []int{http.StatusNoContent}})
+		_, err := send(ctx, s, http.MethodPut, s.ServiceURL("nodes", uuid, "states", "raid"), &gophercloud.RequestOpts{JSONBody: body, OkCodes: []int{http.StatusNoContent}})
 		return err
 	}})
 }

@@ -110,7 +110,7 @@ func (w *wire) refresh(must bool) (changed bool, err error) {
 		return false, fmt.Errorf("ironic %q: %w", w.cfg.Name, err)
 	}
 	if err != nil {
-		return false, nil //nolint:nilerr // what was good before is used on, and what is wrong shows when it no longer works
+		return false, nil // what was good before is used on, and what is wrong shows when it no longer works
 	}
 	if w.http != nil {
 		w.http.CloseIdleConnections()
