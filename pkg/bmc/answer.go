@@ -1,6 +1,7 @@
 package bmc
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,7 +56,7 @@ func (l *lane) answerError(r *response) *Error {
 		return nil
 	}
 	text, ids := l.message(r)
-	e := &Error{Reason: ErrRefused, Status: r.status, ids: ids, Detail: fmt.Sprintf("the BMC refuses it (HTTP %d)", r.status)}
+	e := &Error{Reason: ErrRefused, Status: r.status, ids: ids, protocol: bytes.Contains(r.body, []byte("TransferProtocolType")), Detail: fmt.Sprintf("the BMC refuses it (HTTP %d)", r.status)}
 	if text != "" {
 		e.Detail = fmt.Sprintf("the BMC says (HTTP %d): %s", r.status, text)
 	}

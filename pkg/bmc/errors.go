@@ -66,6 +66,8 @@ type Error struct {
 
 	cause error // the end of the caller's context, if that was it
 	ids   []string
+	// protocol: the answer is about TransferProtocolType.
+	protocol bool
 }
 
 // Error says what was tried where, what happened, and what to do.

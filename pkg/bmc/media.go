@@ -122,7 +122,7 @@ func (t *talk) insertInto(d Drive, image string) error {
 	if !refused {
 		return err
 	}
-	if names(e, "TransferProtocolType") {
+	if e.protocol {
 		scheme, _, _ := strings.Cut(image, "://")
 		return t.change(http.MethodPost, d.insert, insertion{Image: image, Protocol: strings.ToUpper(scheme)}, nil)
 	}
@@ -131,9 +131,6 @@ func (t *talk) insertInto(d Drive, image string) error {
 	}
 	return t.change(http.MethodPost, d.insert, insertion{Image: image}, nil)
 }
-
-// names tells whether a refusal is about a property.
-func names(e *Error, property string) bool { return strings.Contains(e.Detail, property) }
 
 // opticalDrive reads the virtual CD drive: where it was the last time, or wherever it
 // is.

@@ -117,6 +117,16 @@ func TestScrub(t *testing.T) {
 	}
 }
 
+func TestShortSecretsAreHiddenWhereTheyStandAlone(t *testing.T) {
+	for in, want := range map[string]string{
+		"ab": "(hidden)", "user ab, again": "user (hidden), again", "pwd=ab;x": "pwd=(hidden);x", "about cabs": "about cabs", "": "",
+	} {
+		if got := scrub(in, "ab"); got != want {
+			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+	}
+}
+
 func TestFailedLoginsAreBounded(t *testing.T) {
 	var f failedLogins
 	key := func(n int) loginKey { return loginKey{byte(n), byte(n >> 8), byte(n >> 16)} }

@@ -19,9 +19,7 @@ var userInfo = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/@\s]+@`)
 func scrub(text string, secrets ...string) string {
 	longestFirst := func(a, b string) int { return len(b) - len(a) } // one may hold another
 	for _, s := range slices.SortedFunc(slices.Values(secrets), longestFirst) {
-		if s != "" {
-			text = strings.ReplaceAll(text, s, hidden)
-		}
+		text = hide(text, s)
 	}
 	text = withoutUser(text)
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
@@ -29,6 +27,21 @@ func scrub(text string, secrets ...string) string {
 		text = string(runes[:maxForeign]) + "…"
 	}
 	return text
+}
+
+// shortSecret is how long a secret must be to be looked for inside of words. Hiding
+// each "a" of a text would only show that the secret is "a".
+const shortSecret = 4
+
+func hide(text, secret string) string {
+	switch {
+	case secret == "":
+		return text
+	case len(secret) >= shortSecret:
+		return strings.ReplaceAll(text, secret, hidden)
+	default:
+		return regexp.MustCompile(`(^|[^\pL\pN])`+regexp.QuoteMeta(secret)+`($|[^\pL\pN])`).ReplaceAllString(text, "${1}"+hidden+"${2}")
+	}
 }
 
 // withoutUser takes user names and passwords out of addresses.
