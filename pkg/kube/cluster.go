@@ -75,6 +75,7 @@ func New(access *rest.Config, cfg Config, o Options) (*Cluster, error) {
 		Hosts: newHosts(), Secrets: &Secrets{reader: c}, Announcer: newAnnouncer(c, cfg.EventsPerSecond, m, o.Log),
 	}
 	cluster.refs = newRefs(cluster)
+	cluster.Hosts.OnChange(cluster.queued.add)
 	return cluster, nil
 }
 

@@ -3,6 +3,7 @@ package kube
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -106,12 +107,7 @@ func (c Config) withDefaults() Config {
 
 // Watches reports whether a namespace is one of those that are watched.
 func (c Config) Watches(namespace string) bool {
-	for _, n := range c.Namespaces {
-		if n == namespace {
-			return true
-		}
-	}
-	return len(c.Namespaces) == 0
+	return len(c.Namespaces) == 0 || slices.Contains(c.Namespaces, namespace)
 }
 
 // scopes are the namespaces to list and watch; "" is all of them at once.

@@ -3,9 +3,11 @@ package kube
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // What went wrong with a read or a write, where a caller acts on it.
@@ -23,7 +25,7 @@ func translate(doing string, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err), refuses(err, "metadata.uid"):
 		return fmt.Errorf("%s: %w", doing, ErrGone)
 	case apierrors.IsConflict(err):
 		return fmt.Errorf("%s: %w", doing, ErrConflict)
@@ -32,4 +34,14 @@ func translate(doing string, err error) error {
 	default:
 		return fmt.Errorf("%s: %w", doing, err)
 	}
+}
+
+// refuses reports whether the API refuses a field. A patch that names the uid
+// of an object that has been made anew is refused for that field.
+func refuses(err error, field string) bool {
+	status, is := errors.AsType[*apierrors.StatusError](err)
+	if !is || status.ErrStatus.Details == nil {
+		return false
+	}
+	return slices.ContainsFunc(status.ErrStatus.Details.Causes, func(c metav1.StatusCause) bool { return c.Field == field })
 }

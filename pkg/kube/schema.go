@@ -81,11 +81,11 @@ func absent(schema property) []string {
 		"status.provisioning": reflect.TypeFor[v1alpha1.ProvisionStatus](),
 	} {
 		at := schema
-		for _, name := range strings.Split(part, ".") {
+		for name := range strings.SplitSeq(part, ".") {
 			at = at.Properties[name]
 		}
-		for i := range t.NumField() {
-			name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		for field := range t.Fields() {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 			if _, there := at.Properties[name]; !there && name != "" {
 				missing = append(missing, part+"."+name)
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
@@ -98,7 +99,11 @@ func withHardware(hw *v1alpha1.HardwareDetails) any {
 }
 
 func diff(from, to any) (map[string]json.RawMessage, error) {
-	patch, err := jsonpatch.CreateMergePatch(mustJSON(from), mustJSON(to))
+	before := mustJSON(from)
+	if reflect.ValueOf(from).IsZero() {
+		before = []byte("{}") // not there at all, so what is required has to be sent
+	}
+	patch, err := jsonpatch.CreateMergePatch(before, mustJSON(to))
 	if err != nil {
 		return nil, fmt.Errorf("compare: %w", err)
 	}
