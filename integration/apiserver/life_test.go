@@ -112,7 +112,7 @@ func TestRefusesWhatItCannotDo(t *testing.T) {
 		"every address without a name":   {[]string{"-dir", t.TempDir(), "-bind", "0.0.0.0"}, []string{"-host"}},
 		"an address that is none":        {[]string{"-dir", t.TempDir(), "-bind", "here"}, []string{"-bind", "here", "IP address"}},
 		"a port beyond the last one":     {[]string{"-dir", t.TempDir(), "-port", "70000"}, []string{"-port 70000"}},
-		"an argument that is not a flag": {[]string{"-dir", t.TempDir(), "start"}, []string{"start", "only flags"}},
+		"an argument that is not a flag": {[]string{"-dir", t.TempDir(), "start"}, []string{"start", "after the flags"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := shared.Start(t, programs.Kubeapi, nil, c.args...)

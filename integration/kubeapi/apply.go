@@ -22,10 +22,23 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/tools/clientcmd"
 )
 
 // fieldManager owns what is applied.
 const fieldManager = "kubeapi"
+
+// applyTo applies a folder of YAML files to the API that runs in dir.
+func applyTo(ctx context.Context, dir, manifests string) error {
+	if manifests == "" {
+		return errors.New("name a folder of YAML files with -apply")
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfigIn(dir))
+	if err != nil {
+		return err
+	}
+	return applyFolder(ctx, config, manifests)
+}
 
 // applyFolder applies every object of the YAML files in a folder, by file name,
 // and waits until the CRDs among them are served.

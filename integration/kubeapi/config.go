@@ -17,8 +17,7 @@ type config struct {
 	tokens    string // file of further users, absolute; "" for none
 	manifests string // folder to apply before the ready line, absolute; "" for none
 	stopAtEOF bool
-	health    bool // ask the one that runs, instead of running
-	verbosity int // of Kubernetes' and etcd's own logs; 0 leaves errors only
+	verbosity int  // of Kubernetes' and etcd's own logs; 0 leaves errors only
 }
 
 func parseConfig(args []string) (config, error) {
@@ -31,13 +30,12 @@ func parseConfig(args []string) (config, error) {
 	f.StringVar(&c.tokens, "tokens", "", "`file` of further users, one a line: token,name,uid,\"group,group\"")
 	f.StringVar(&c.manifests, "apply", "", "`folder` of YAML files to apply at each start, before the API is called ready")
 	f.BoolVar(&c.stopAtEOF, "stop-at-eof", false, "stop when standard input ends: given a pipe, the program ends with its parent")
-	f.BoolVar(&c.health, "health", false, "ask the one that runs in the folder of -dir whether it is ready, and end")
 	f.IntVar(&c.verbosity, "v", 0, "`level` of Kubernetes' and etcd's own logs; 0 leaves errors only")
 	if err := f.Parse(args); err != nil {
 		return config{}, err
 	}
 	if f.NArg() > 0 {
-		return config{}, fmt.Errorf("there are no arguments, only flags: %q", f.Args())
+		return config{}, fmt.Errorf("after the flags nothing is expected: %q", f.Args())
 	}
 	if c.host == "" {
 		c.host = c.bind

@@ -14,8 +14,8 @@ import (
 // healthPatience is how long a server may take to say that it is ready.
 const healthPatience = 5 * time.Second
 
-// ask is a health check for images without a shell.
-func ask(ctx context.Context, dir string) error {
+// askHealth says what keeps the API that runs in dir from being ready.
+func askHealth(ctx context.Context, dir string) error {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfigIn(dir))
 	if err != nil {
 		return err

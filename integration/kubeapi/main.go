@@ -9,6 +9,10 @@
 // output. Its folder holds all of its state: a start in the same folder finds
 // every object again, also after a crash, and keeps address and credentials,
 // so that a kubeconfig once handed out stays valid.
+//
+// Two commands are for images without a shell or kubectl: "kubeapi health" asks
+// the one that runs in a folder whether it is ready, "kubeapi apply" applies
+// YAML files to it.
 package main
 
 import (
@@ -19,6 +23,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 )
 
@@ -30,19 +35,34 @@ func main() {
 }
 
 func run(args []string, stdin io.Reader, stdout io.Writer) error {
+	command, args := split(args)
 	cfg, err := parseConfig(args)
 	if err != nil {
 		return err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if cfg.health {
-		return ask(ctx, cfg.dir)
+	switch command {
+	case "":
+		if cfg.stopAtEOF {
+			ctx = untilEOF(ctx, stdin)
+		}
+		return serve(ctx, cfg, stdout)
+	case "health":
+		return askHealth(ctx, cfg.dir)
+	case "apply":
+		return applyTo(ctx, cfg.dir, cfg.manifests)
+	default:
+		return fmt.Errorf("%q is no command: use health, apply, or none to run an API", command)
 	}
-	if cfg.stopAtEOF {
-		ctx = untilEOF(ctx, stdin)
+}
+
+// split takes the command off the arguments, if there is one.
+func split(args []string) (command string, flags []string) {
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
+		return "", args
 	}
-	return serve(ctx, cfg, stdout)
+	return args[0], args[1:]
 }
 
 // untilEOF ends the context when in ends. The kernel closes a pipe's other end
