@@ -45,6 +45,7 @@ type Node struct {
 	AutomatedClean  *bool  `json:"automated_clean"`
 	DisablePowerOff bool   `json:"disable_power_off"`
 	Protected       bool   `json:"protected"`
+	ProtectedReason string `json:"protected_reason"`
 	ParentNode      string `json:"parent_node"`
 
 	CreatedAt            time.Time `json:"created_at"`
@@ -85,7 +86,7 @@ func (v Version) fields() []string {
 	all := []string{
 		"uuid", "name", "driver", "provision_state", "target_provision_state", "power_state", "target_power_state", "last_error", "fault",
 		"maintenance", "maintenance_reason", "reservation", "driver_info", "properties", "extra", "instance_info", "instance_uuid", "network_data",
-		"raid_config", "target_raid_config", "boot_interface", "deploy_interface", "inspect_interface", "raid_interface", "automated_clean", "protected",
+		"raid_config", "target_raid_config", "boot_interface", "deploy_interface", "inspect_interface", "raid_interface", "automated_clean", "protected", "protected_reason",
 		"created_at", "updated_at", "provision_updated_at", "inspection_finished_at",
 	}
 	return slices.Concat(all, v.fieldsOf(map[Feature]string{

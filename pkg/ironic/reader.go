@@ -2,6 +2,7 @@ package ironic
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -10,8 +11,11 @@ import (
 )
 
 const (
-	// alone is how many reads a second get a request of their own.
-	alone = 5
+	// alone is how many reads a second get a request of their own, while there are no
+	// more.
+	alone = 20
+	// thick is for how long after a listing reads count as many.
+	thick = 2 * time.Second
 	// gather is how long reads are gathered before they are answered together.
 	gather = 50 * time.Millisecond
 	// share is how many times as long as a listing took is waited until the next one
@@ -47,7 +51,8 @@ type Reader struct {
 
 // question is one caller who waits.
 type question struct {
-	id     string
+	ids    []string // of one node, by which it may be known; the first that is there counts
+	trust  bool     // a listing is believed that it is not there
 	answer chan answer
 }
 
@@ -61,18 +66,28 @@ func NewReader(c *Client) *Reader {
 	return &Reader{c: c, alone: rate.NewLimiter(alone, alone)}
 }
 
-// Node is a node by UUID or name, as it is now.
-func (r *Reader) Node(ctx context.Context, id string) (Node, error) {
+// Node is a node as it is now, by UUID or name. Of several of them the first that
+// is there counts. A node that there is not is an ErrNoNode.
+func (r *Reader) Node(ctx context.Context, ids ...string) (Node, error) {
+	return r.ask(ctx, &question{ids: ids, answer: make(chan answer, 1)})
+}
+
+// Find is like Node for one that need not be there: a listing that does not show it
+// is believed. Nodes that Ironic hides are missed then.
+func (r *Reader) Find(ctx context.Context, ids ...string) (Node, error) {
+	return r.ask(ctx, &question{ids: ids, trust: true, answer: make(chan answer, 1)})
+}
+
+func (r *Reader) ask(ctx context.Context, q *question) (Node, error) {
 	if r.aloneNow() {
-		return r.single(ctx, id)
+		return r.single(ctx, q)
 	}
-	q := &question{id: id, answer: make(chan answer, 1)}
 	r.join(ctx, q)
 	select {
 	case a := <-q.answer:
 		return a.node, a.err
 	case <-ctx.Done():
-		return Node{}, &Error{Reason: ErrBusy, Ironic: r.c.cfg.Name, Op: "read node " + id, Detail: "no answer in time"}
+		return Node{}, &Error{Reason: ErrBusy, Ironic: r.c.cfg.Name, Op: "read node " + q.ids[0], Detail: "no answer in time"}
 	}
 }
 
@@ -80,12 +95,19 @@ func (r *Reader) Node(ctx context.Context, id string) (Node, error) {
 func (r *Reader) aloneNow() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.waiting) == 0 && r.alone.AllowN(r.c.now(), 1)
+	many := len(r.waiting) > 0 || r.c.now().Sub(r.ended) < thick
+	return !many && r.alone.AllowN(r.c.now(), 1)
 }
 
-func (r *Reader) single(ctx context.Context, id string) (Node, error) {
+// single asks for a node by requests of its own.
+func (r *Reader) single(ctx context.Context, q *question) (n Node, err error) {
 	r.c.metrics.reads.WithLabelValues(r.c.cfg.Name, "single").Inc()
-	return r.c.Get(ctx, id)
+	for _, id := range q.ids {
+		if n, err = r.c.Get(ctx, id); !errors.Is(err, ErrNoNode) {
+			break
+		}
+	}
+	return n, err
 }
 
 // join adds a question to those who wait, and sees to it that they get an answer.
@@ -118,17 +140,29 @@ func (r *Reader) answerAll(ctx context.Context) {
 	found, err := r.listing(ctx)
 	var others []*question
 	for _, q := range questions {
-		switch n, ok := found[q.id]; {
-		case err != nil:
-			q.answer <- answer{err: err}
-		case ok && !n.Hidden():
-			r.c.metrics.reads.WithLabelValues(r.c.cfg.Name, "listing").Inc()
-			q.answer <- answer{node: n}
-		default: // it may have come meanwhile, or be hidden from listings
+		if a, ok := r.fromListing(q, found, err); ok {
+			q.answer <- a
+		} else {
 			others = append(others, q)
 		}
 	}
 	r.each(ctx, others)
+}
+
+// fromListing is what a listing says to a question; ok is false if that is not to
+// be believed: the node may have come meanwhile, or be hidden from listings.
+func (r *Reader) fromListing(q *question, found map[string]Node, err error) (a answer, ok bool) {
+	if err != nil {
+		return answer{err: err}, true
+	}
+	for _, id := range q.ids {
+		if n, there := found[id]; there && !n.Hidden() {
+			r.c.metrics.reads.WithLabelValues(r.c.cfg.Name, "listing").Inc()
+			return answer{node: n}, true
+		}
+	}
+	e := &Error{Reason: ErrNoNode, Ironic: r.c.cfg.Name, Op: "read node " + q.ids[0], Detail: "no listing shows it"}
+	return answer{err: e}, q.trust
 }
 
 // each answers every question by a request of its own.
@@ -136,7 +170,7 @@ func (r *Reader) each(ctx context.Context, questions []*question) {
 	var all sync.WaitGroup
 	for _, q := range questions {
 		all.Go(func() {
-			n, err := r.single(ctx, q.id)
+			n, err := r.single(ctx, q)
 			q.answer <- answer{node: n, err: err}
 		})
 	}
