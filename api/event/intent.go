@@ -63,6 +63,10 @@ type Intent struct {
 	Hardware       string `json:"hardware,omitempty"`
 	HardwareSource string `json:"hardwareSource,omitempty"`
 
+	// Invalid says what in the specification is not followed. It is left out of
+	// Spec, and no image is brought to the host before it is put right.
+	Invalid *Problem `json:"invalid,omitempty"`
+
 	// Hash identifies the wishes above; events with equal hashes ask the same.
 	Hash string `json:"hash"`
 	// Base holds the sections of a host that was rebuilt from its object. A

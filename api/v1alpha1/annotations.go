@@ -36,6 +36,24 @@ const (
 	// AllowDeletionAnnotation lets a host be deleted that somebody uses, where
 	// deletion of such hosts is guarded. The value does not matter.
 	AllowDeletionAnnotation = "metalbus.io/allow-deletion"
+	// BackendAnnotation names the backend that is to hold the host, where
+	// several could: redfish or ironic.
+	BackendAnnotation = "metalbus.io/backend"
+	// RetryAnnotation has what failed tried again at once, each time that its
+	// value changes. Any value will do, such as the time.
+	RetryAnnotation = "metalbus.io/retry"
+	// ForceDeleteAnnotation has a deletion give up at the first failure of
+	// what it would else try a few times. The value does not matter.
+	ForceDeleteAnnotation = "metalbus.io/force-delete"
+	// RevisionAnnotation says which revision of the host the status annotation
+	// shows. It is written by the operator only.
+	RevisionAnnotation = "metalbus.io/revision"
+	// ServedRebootAnnotation names the last request for a reboot that was taken
+	// away as served. It is written by the operator only.
+	ServedRebootAnnotation = "metalbus.io/served-reboot"
+	// ServedInspectAnnotation names the last request for an inspection that was
+	// taken away as served. It is written by the operator only.
+	ServedInspectAnnotation = "metalbus.io/served-inspect"
 )
 
 // Keys of other projects that change what may be done to a host.

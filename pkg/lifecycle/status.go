@@ -83,7 +83,7 @@ func Problem(h Host) *event.Problem {
 			return p
 		}
 	}
-	return nil
+	return h.Intent.Invalid
 }
 
 // failures is the error count that the host shows: that of its problem, else

@@ -49,10 +49,11 @@ func Leaving(h Host) bool {
 func Apart(h Host) bool { return h.Intent.Detached != nil || h.Registration.Detached }
 
 // WantsImage reports whether the specification asks for something on the disk
-// that is not there. Only an online host is provisioned.
+// that is not there. Only an online host is provisioned, and only if all that
+// its specification names may be used.
 func WantsImage(h Host) bool {
 	spec, p := h.Intent.Spec, h.Provisioning
-	if !spec.Online {
+	if !spec.Online || h.Intent.Invalid != nil {
 		return false
 	}
 	if spec.CustomDeploy != nil && spec.CustomDeploy.Method != "" {
