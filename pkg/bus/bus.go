@@ -55,7 +55,7 @@ func Connect(ctx context.Context, cfg Config, opts ...Option) (*Bus, error) {
 	b := &Bus{
 		cfg: cfg.withDefaults(), subj: subjects{cfg.Cluster},
 		clock: o.clock, log: o.log, tracer: o.tracer.Tracer(tracerName),
-		cache: newCache(cached), m: newMetrics(cfg.Name),
+		cache: newCache(cached), m: newMetrics(),
 		incarnation: strconv.FormatUint(rand.Uint64(), 36), //nolint:gosec // tells processes apart, is no secret
 	}
 	if err := b.connect(ctx, o.process); err != nil {

@@ -8,7 +8,8 @@ import (
 	"github.com/metalbus/metalbus/api/event"
 )
 
-// metrics of one service's connection.
+// metrics of one service's connection. Which service it is, the service's frame
+// adds as a label.
 type metrics struct {
 	age, handle, opAge *prometheus.HistogramVec
 
@@ -17,10 +18,9 @@ type metrics struct {
 	conflicts, stale, missed, restored, newer, reconnects, panics prometheus.Counter
 }
 
-func newMetrics(service string) *metrics {
-	labels := prometheus.Labels{"service": service}
+func newMetrics() *metrics {
 	name := func(n, help string) prometheus.Opts {
-		return prometheus.Opts{Namespace: "metalbus", Name: n, Help: help, ConstLabels: labels}
+		return prometheus.Opts{Namespace: "metalbus", Name: n, Help: help}
 	}
 	counter := func(n, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts(name(n, help)))
@@ -30,7 +30,7 @@ func newMetrics(service string) *metrics {
 	}
 	seconds := func(n, help string, buckets []float64, by ...string) *prometheus.HistogramVec {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Namespace: "metalbus", Name: n, Help: help, ConstLabels: labels, Buckets: buckets,
+			Namespace: "metalbus", Name: n, Help: help, Buckets: buckets,
 		}, by)
 	}
 	return &metrics{
