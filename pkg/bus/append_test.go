@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"sync"
@@ -36,7 +37,7 @@ func TestAppendReturnsWhatLoadReads(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := mustLoad(t, b, "u1")
+		got := bustest.Load(t, b, "u1")
 		if diff := cmp.Diff(h, got, cmp.AllowUnexported(lifecycle.Host{})); diff != "" {
 			t.Fatalf("after %s (-appended +loaded):\n%s", f.Name(), diff)
 		}
@@ -48,8 +49,8 @@ func TestAppendReturnsWhatLoadReads(t *testing.T) {
 
 func TestAppendIsACompareAndSwapOnTheWholeHost(t *testing.T) {
 	b := bustest.New(t)
-	old := mustAppend(t, b, "u1", the(created("u1")))
-	mustAppend(t, b, "u1", the(observed(true)))
+	old := bustest.Append(t, b, "u1", bustest.The(created("u1")))
+	bustest.Append(t, b, "u1", bustest.The(observed(true)))
 	for name, f := range map[string]lifecycle.Fact{
 		"the same section": observed(false), "another section": lifecycle.Started{Kind: event.Enroll, Step: "create"},
 	} {
@@ -64,7 +65,7 @@ func TestAppendIsACompareAndSwapOnTheWholeHost(t *testing.T) {
 			t.Errorf("error %v, want a conflict", err)
 		}
 	})
-	if h := mustLoad(t, b, "u1"); h.Rev != 2 {
+	if h := bustest.Load(t, b, "u1"); h.Rev != 2 {
 		t.Errorf("revision %d, want 2", h.Rev)
 	}
 }
@@ -77,7 +78,7 @@ func TestOfEqualAppendsOneSucceeds(t *testing.T) {
 	replicas := []*bus.Bus{first, bustest.On(t, s, "registrar"), bustest.On(t, s, "registrar")}
 	for round := range 30 {
 		uid := fmt.Sprintf("u%d", round)
-		h := mustAppend(t, first, uid, the(created(uid)))
+		h := bustest.Append(t, first, uid, bustest.The(created(uid)))
 		var won atomic.Int64
 		var wg sync.WaitGroup
 		for _, b := range replicas {
@@ -100,25 +101,25 @@ func TestOfEqualAppendsOneSucceeds(t *testing.T) {
 
 func TestManyWritersLeaveNoGap(t *testing.T) {
 	b := bustest.New(t)
-	mustAppend(t, b, "u1", the(created("u1")))
+	bustest.Append(t, b, "u1", bustest.The(created("u1")))
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
 			for n := range 25 {
-				mustAppend(t, b, "u1", the(observed((i+n)%2 == 0)))
+				bustest.Append(t, b, "u1", bustest.The(observed((i+n)%2 == 0)))
 			}
 		})
 	}
 	wg.Wait()
-	if h := mustLoad(t, b, "u1"); h.Rev != 201 {
+	if h := bustest.Load(t, b, "u1"); h.Rev != 201 {
 		t.Errorf("revision %d, want 201", h.Rev)
 	}
-	clean(t, b)
+	bustest.Clean(t, b)
 }
 
 func TestAppendRefuses(t *testing.T) {
 	b := bustest.New(t)
-	h := mustAppend(t, b, "u1", the(created("u1")))
+	h := bustest.Append(t, b, "u1", bustest.The(created("u1")))
 	t.Run("what the table does not allow", func(t *testing.T) {
 		var refused *lifecycle.NotAllowedError
 		if _, err := b.Append(t.Context(), h, lifecycle.Provisioned{}); !errors.As(err, &refused) {
@@ -139,7 +140,7 @@ func TestAppendRefuses(t *testing.T) {
 			t.Errorf("error %v, want one that names the size", err)
 		}
 	})
-	if got := mustLoad(t, b, "u1"); got.Rev != 1 {
+	if got := bustest.Load(t, b, "u1"); got.Rev != 1 {
 		t.Errorf("revision %d: something was appended", got.Rev)
 	}
 }
@@ -151,7 +152,7 @@ func TestAFullLogTakesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	var err error
-	h := mustAppend(t, b, "u1", the(created("u1")))
+	h := bustest.Append(t, b, "u1", bustest.The(created("u1")))
 	for range 100 {
 		w := changed(h, "2")
 		w.Intent.Spec.Description = strings.Repeat("x", 8<<10)
@@ -164,7 +165,7 @@ func TestAFullLogTakesNothing(t *testing.T) {
 	if !errors.Is(err, bus.ErrFull) {
 		t.Fatalf("error %v, want the stream to be full", err)
 	}
-	if got := mustLoad(t, b, "u1"); got.Rev != h.Rev {
+	if got := bustest.Load(t, b, "u1"); got.Rev != h.Rev {
 		t.Errorf("revision %d, want %d", got.Rev, h.Rev)
 	}
 }
@@ -176,7 +177,7 @@ func TestAnAnswerThatGotLostIsFoundOut(t *testing.T) {
 	timing := bustest.Timing()
 	timing.Reply = 150 * time.Millisecond
 	b := bustest.Connect(t, bus.Config{URLs: []string{p.url()}, Cluster: bustest.Cluster, Name: "registrar", Timing: timing})
-	h := mustAppend(t, b, "u1", the(created("u1")))
+	h := bustest.Append(t, b, "u1", bustest.The(created("u1")))
 
 	p.mute.Store(true) // what is sent arrives, answers do not
 	unmute := time.AfterFunc(timing.Reply*3/4, func() { p.mute.Store(false) })
@@ -185,7 +186,7 @@ func TestAnAnswerThatGotLostIsFoundOut(t *testing.T) {
 	if err != nil {
 		t.Fatalf("append: %v", err)
 	}
-	if now := mustLoad(t, direct, "u1"); now.Rev != 2 || now.Head != got.Head {
+	if now := bustest.Load(t, direct, "u1"); now.Rev != 2 || now.Head != got.Head {
 		t.Errorf("revision %d at %d, want 2 at %d", now.Rev, now.Head, got.Head)
 	}
 	if counter(t, b, "metalbus_forced_reconnects_total") == 0 {
@@ -200,7 +201,7 @@ func TestAnAppendWithoutAnAnswerIsUnknown(t *testing.T) {
 	timing := bustest.Timing()
 	timing.Reply = 60 * time.Millisecond
 	b := bustest.Connect(t, bus.Config{URLs: []string{p.url()}, Cluster: bustest.Cluster, Name: "registrar", Timing: timing})
-	h := mustAppend(t, b, "u1", the(created("u1")))
+	h := bustest.Append(t, b, "u1", bustest.The(created("u1")))
 	p.mute.Store(true)
 	if _, err := b.Append(t.Context(), h, lifecycle.Started{Kind: event.Enroll, Step: "create"}); !errors.Is(err, bus.ErrUnanswered) {
 		t.Errorf("error %v, want it to be unanswered", err)
@@ -209,8 +210,8 @@ func TestAnAppendWithoutAnAnswerIsUnknown(t *testing.T) {
 		t.Errorf("load: error %v, want it to be unanswered: a host must not seem unknown", err)
 	}
 	p.mute.Store(false)
-	await(t, "the bus to answer again", func() bool { _, err := b.Load(t.Context(), "u1"); return err == nil })
-	clean(t, direct)
+	bustest.Await(t, "the bus to answer again", func() bool { _, err := b.Load(t.Context(), "u1"); return err == nil })
+	bustest.Clean(t, direct)
 }
 
 func listening(tb testing.TB) *embedded.Server {
@@ -258,34 +259,25 @@ func (p *proxy) pass(client net.Conn, to string) {
 	if err != nil {
 		return
 	}
-	defer server.Close()
 	go func() {
-		defer client.Close()
-		defer server.Close()
-		buf := make([]byte, 64<<10)
-		for {
-			n, err := server.Read(buf)
-			if err != nil {
-				return
-			}
-			if p.mute.Load() {
-				continue
-			}
-			if _, err := client.Write(buf[:n]); err != nil {
-				return
-			}
-		}
+		_, _ = io.Copy(muted{client, &p.mute}, server)
+		_ = client.Close()
 	}()
-	buf := make([]byte, 64<<10)
-	for {
-		n, err := client.Read(buf)
-		if err != nil {
-			return
-		}
-		if _, err := server.Write(buf[:n]); err != nil {
-			return
-		}
+	_, _ = io.Copy(server, client)
+	_ = server.Close()
+}
+
+// muted swallows what is written while it is mute.
+type muted struct {
+	io.Writer
+	mute *atomic.Bool
+}
+
+func (m muted) Write(p []byte) (int, error) {
+	if m.mute.Load() {
+		return len(p), nil
 	}
+	return m.Writer.Write(p)
 }
 
 var _ nats.InProcessConnProvider = (*embedded.Server)(nil)

@@ -44,32 +44,32 @@ func TestAProcessThatWasSuspendedDoesNotWrite(t *testing.T) {
 	s := bustest.Server(t)
 	b := bustest.On(t, s, "registrar", bus.WithClock(clock.now))
 	enroll := enrollIn("create")
-	w := registrar(func(h lifecycle.Host) (lifecycle.Step, error) {
+	w := bustest.Registrar(func(h lifecycle.Host) (lifecycle.Step, error) {
 		step, err := enroll(h)
 		if _, ok := step.(lifecycle.Write); ok {
 			clock.arm()
 		}
 		return step, err
 	})
-	serve(t, b, w)
-	mustAppend(t, bustest.On(t, s, "test"), "u1", the(created("u1")))
-	awaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
+	bustest.Serve(t, b, w)
+	bustest.Append(t, bustest.On(t, s, "test"), "u1", bustest.The(created("u1")))
+	bustest.AwaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
 	if got := counter(t, b, "metalbus_claim_window_missed_total"); got != 1 {
 		t.Errorf("the window was missed %v times, want once", got)
 	}
-	writes, claims := len(w.wrote()), int(counter(t, b, "metalbus_claims_total"))
+	writes, claims := len(w.Writes()), int(counter(t, b, "metalbus_claims_total"))
 	if writes != 1 || claims != 2 {
 		t.Errorf("%d writes for %d claims: want the first claim unused", writes, claims)
 	}
-	clean(t, b)
+	bustest.Clean(t, b)
 }
 
 func TestTheWindowEndsTheWrite(t *testing.T) {
 	b := bustest.New(t)
-	w := registrar(enrollIn("create"))
+	w := bustest.Registrar(enrollIn("create"))
 	var left time.Duration
-	w.do = func(ctx context.Context, _ lifecycle.Host, _ lifecycle.Write) error {
-		if len(w.wrote()) > 1 {
+	w.OnDo = func(ctx context.Context, _ lifecycle.Host, _ lifecycle.Write) error {
+		if len(w.Writes()) > 1 {
 			return nil
 		}
 		ends, _ := ctx.Deadline()
@@ -77,11 +77,11 @@ func TestTheWindowEndsTheWrite(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	serve(t, b, w)
-	mustAppend(t, b, "u1", the(created("u1")))
-	awaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
+	bustest.Serve(t, b, w)
+	bustest.Append(t, b, "u1", bustest.The(created("u1")))
+	bustest.AwaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
 	if window := bustest.Timing().Window; left <= 0 || left > window {
 		t.Errorf("the write had %s, more than the window of %s", left, window)
 	}
-	clean(t, b)
+	bustest.Clean(t, b)
 }

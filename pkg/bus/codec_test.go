@@ -70,14 +70,6 @@ func TestUnescapeLeavesWhatIsNoEscape(t *testing.T) {
 }
 
 func TestFieldsOfANewerVersionSurvive(t *testing.T) {
-	read := func(t *testing.T, raw string) (event.Provisioning, []byte) {
-		t.Helper()
-		state, extra, err := readState(event.SectionProvisioning, []byte(raw))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return state.(event.Provisioning), extra
-	}
 	for name, c := range map[string]struct {
 		raw    string
 		change func(*event.Provisioning)
@@ -120,30 +112,46 @@ func TestFieldsOfANewerVersionSurvive(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, extra := read(t, c.raw)
-			if extra == nil {
-				t.Fatal("the unknown fields were not noticed")
-			}
-			before := p
-			c.change(&p)
-			fresh, err := json.Marshal(p)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := keepUnknown(before, extra, fresh)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(normal(t, c.want), normal(t, string(got))); diff != "" {
+			got := rewritten(t, c.raw, c.change)
+			if diff := cmp.Diff(normal(t, c.want), normal(t, got)); diff != "" {
 				t.Errorf("state (-want +got):\n%s", diff)
 			}
 		})
 	}
 	t.Run("and cost nothing where there are none", func(t *testing.T) {
-		if _, extra := read(t, `{"state":{"phase":"prepared"},"change":{"reason":"x"}}`); extra != nil {
+		if _, extra := readProvisioning(t, `{"state":{"phase":"prepared"},"change":{"reason":"x"}}`); extra != nil {
 			t.Errorf("extra %s", extra)
 		}
 	})
+}
+
+func readProvisioning(t *testing.T, raw string) (event.Provisioning, []byte) {
+	t.Helper()
+	state, extra, err := readState(event.SectionProvisioning, []byte(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state.(event.Provisioning), extra
+}
+
+// rewritten is the state after a version that does not know all of it changed it.
+func rewritten(t *testing.T, raw string, change func(*event.Provisioning)) string {
+	t.Helper()
+	p, extra := readProvisioning(t, raw)
+	if extra == nil {
+		t.Fatal("the unknown fields were not noticed")
+	}
+	before := p
+	change(&p)
+	fresh, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := keepUnknown(before, extra, fresh)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(got)
 }
 
 func normal(t *testing.T, text string) any {

@@ -145,8 +145,7 @@ func (s *server) read(ctx context.Context, c jetstream.Consumer, accept func(con
 		return err
 	}
 	defer it.Stop()
-	stop := context.AfterFunc(ctx, it.Drain)
-	defer stop()
+	defer context.AfterFunc(ctx, func() { s.letGo(it) })()
 	for {
 		m, err := it.Next()
 		if errors.Is(err, jetstream.ErrMsgIteratorClosed) {
@@ -157,6 +156,17 @@ func (s *server) read(ctx context.Context, c jetstream.Consumer, accept func(con
 		}
 		accept(ctx, m)
 	}
+}
+
+// letGo stops the fetching, and leaves what was fetched to be given back. With
+// no connection nothing can be given back.
+func (s *server) letGo(it jetstream.MessagesContext) {
+	if s.b.state.down() {
+		it.Stop()
+		return
+	}
+	it.Drain()
+	time.AfterFunc(s.b.cfg.Timing.Reply, it.Stop)
 }
 
 // pause waits; it is false if ctx ended first.

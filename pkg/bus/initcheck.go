@@ -35,7 +35,7 @@ func dangerous(have *jetstream.StreamInfo, want jetstream.StreamConfig) error {
 	if used := int64(min(have.State.Bytes, 1<<62)); want.MaxBytes < used { //nolint:gosec // bounded
 		refuse("max bytes", c.MaxBytes, want.MaxBytes, fmt.Sprintf("it holds %d already; grant more", used))
 	}
-	if want.MaxMsgsPerSubject > 0 && c.MaxMsgsPerSubject > want.MaxMsgsPerSubject {
+	if want.MaxMsgsPerSubject > 0 && (c.MaxMsgsPerSubject > want.MaxMsgsPerSubject || c.MaxMsgsPerSubject == unlimited) {
 		refuse("messages per subject", c.MaxMsgsPerSubject, want.MaxMsgsPerSubject, "the oldest would be lost; an older version of metalbus is being run against a newer bus")
 	}
 	return errors.Join(errs...)

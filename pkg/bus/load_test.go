@@ -18,7 +18,7 @@ import (
 
 func TestAHostThatIsNotThere(t *testing.T) {
 	b := bustest.New(t)
-	if h := mustLoad(t, b, "nobody"); h.Exists() || h.UID != "nobody" {
+	if h := bustest.Load(t, b, "nobody"); h.Exists() || h.UID != "nobody" {
 		t.Errorf("host %+v", h)
 	}
 }
@@ -36,14 +36,14 @@ func TestLoadWithoutStreamsSaysWhatToDo(t *testing.T) {
 func TestSnapshotsShowEveryRevision(t *testing.T) {
 	b := bustest.New(t)
 	var want []lifecycle.Host
-	h := mustAppend(t, b, "u1", the(created("u1")))
+	h := bustest.Append(t, b, "u1", bustest.The(created("u1")))
 	want = append(want, h)
 	for i := range 10 {
-		h = mustAppend(t, b, "u1", the(observed(i%2 == 0)))
+		h = bustest.Append(t, b, "u1", bustest.The(observed(i%2 == 0)))
 		want = append(want, h)
-		mustAppend(t, b, fmt.Sprintf("other%d", i), the(created("x")))
+		bustest.Append(t, b, fmt.Sprintf("other%d", i), bustest.The(created("x")))
 	}
-	h = mustAppend(t, b, "u1", the(enrolled().Fact))
+	h = bustest.Append(t, b, "u1", bustest.The(enrolled().Fact))
 	want = append(want, h)
 	for _, after := range []uint64{0, 1, 5, 11, 12, 13} {
 		got, err := b.Snapshots(t.Context(), "u1", after)
@@ -58,9 +58,9 @@ func TestSnapshotsShowEveryRevision(t *testing.T) {
 
 func TestSnapshotsGoBackAsFarAsTheLog(t *testing.T) {
 	b := bustest.New(t)
-	mustAppend(t, b, "u1", the(created("u1")))
+	bustest.Append(t, b, "u1", bustest.The(created("u1")))
 	for i := range 150 {
-		mustAppend(t, b, "u1", the(observed(i%2 == 0)))
+		bustest.Append(t, b, "u1", bustest.The(observed(i%2 == 0)))
 	}
 	got, err := b.Snapshots(t.Context(), "u1", 0)
 	if err != nil {
@@ -74,7 +74,7 @@ func TestSnapshotsGoBackAsFarAsTheLog(t *testing.T) {
 			t.Errorf("snapshot %d is not whole: revision %d", i, h.Rev)
 		}
 	}
-	clean(t, b) // pruned revisions are no finding
+	bustest.Clean(t, b) // pruned revisions are no finding
 }
 
 func TestHostsAreAllOfThem(t *testing.T) {
@@ -82,7 +82,7 @@ func TestHostsAreAllOfThem(t *testing.T) {
 	var want, got []string
 	for i := range 250 {
 		uid := fmt.Sprintf("u%03d", i)
-		mustAppend(t, b, uid, the(created(uid)), the(observed(true)))
+		bustest.Append(t, b, uid, bustest.The(created(uid)), bustest.The(observed(true)))
 		want = append(want, uid)
 	}
 	for h, err := range b.Hosts(t.Context()) {
@@ -100,10 +100,10 @@ func TestHostsAreAllOfThem(t *testing.T) {
 	if err := b.Purge(t.Context(), "u000"); err != nil {
 		t.Fatal(err)
 	}
-	if h := mustLoad(t, b, "u000"); h.Exists() {
+	if h := bustest.Load(t, b, "u000"); h.Exists() {
 		t.Error("the purged host is still there")
 	}
-	mustAppend(t, b, "u000", the(created("u000"))) // and may come back
+	bustest.Append(t, b, "u000", bustest.The(created("u000"))) // and may come back
 }
 
 // base is a restored host's memory: provisioned at revision 17.
@@ -133,35 +133,35 @@ func TestARestoredHostIsWhatItsObjectRemembers(t *testing.T) {
 	if h.Rev != 18 {
 		t.Errorf("revision %d, want the one after the object's", h.Rev)
 	}
-	h = mustLoad(t, b, "u1")
+	h = bustest.Load(t, b, "u1")
 	if lifecycle.Stage(h) != v1alpha1.StateProvisioned || h.Registration.Node != "old-node" || !*h.Power.On {
 		t.Errorf("stage %s, registration %+v", lifecycle.Stage(h), h.Registration)
 	}
 	if m := h.Newest(event.SectionPower); m.Seq != 0 {
 		t.Errorf("the section claims an event of its own: %+v", m)
 	}
-	mustAppend(t, b, "u1", the(observed(false)), func(h lifecycle.Host) lifecycle.Fact { return changed(h, "2") })
-	h = mustLoad(t, b, "u1")
+	bustest.Append(t, b, "u1", bustest.The(observed(false)), again)
+	h = bustest.Load(t, b, "u1")
 	if *h.Power.On || h.Provisioning.Phase != event.Deployed {
 		t.Errorf("the section's own event must win, and only for its section: %+v", h)
 	}
-	clean(t, b)
+	bustest.Clean(t, b)
 }
 
 func TestALogThatLostItsEndFollowsTheObject(t *testing.T) {
 	b := bustest.New(t)
-	h := mustAppend(t, b, "u1", the(created("u1")), the(lifecycle.Started{Kind: event.Enroll, Step: "create"}), the(observed(false)))
+	h := bustest.Append(t, b, "u1", bustest.The(created("u1")), bustest.The(lifecycle.Started{Kind: event.Enroll, Step: "create"}), bustest.The(observed(false)))
 	h.Rev = 17 // the object has seen more than the log holds
 	mem := base(17)
 	mem.Lost = 14
 	if _, err := b.Append(t.Context(), h, restored(h, mem)); err != nil {
 		t.Fatal(err)
 	}
-	h = mustLoad(t, b, "u1")
+	h = bustest.Load(t, b, "u1")
 	if lifecycle.Stage(h) != v1alpha1.StateProvisioned || h.Registration.Op != nil || !*h.Power.On || h.Rev != 18 {
 		t.Errorf("an event from before the loss won: stage %s, revision %d, %+v", lifecycle.Stage(h), h.Rev, h.Registration)
 	}
-	clean(t, b)
+	bustest.Clean(t, b)
 }
 
 // intrude publishes a message as somebody who does not keep to the rules.
@@ -187,11 +187,11 @@ func TestASectionOfSomebodyElseIsPassedOver(t *testing.T) {
 	s := bustest.Server(t)
 	b := bustest.On(t, s, "test")
 	nc, _ := raw(t, s)
-	before := mustAppend(t, b, "u1", the(created("u1")), the(observed(true)))
+	before := bustest.Append(t, b, "u1", bustest.The(created("u1")), bustest.The(observed(true)))
 	for range 3 {
 		intrude(t, nc, "u1", event.SectionPower, `{"state":{"on":false}}`, map[string]string{"ce-source": "/metal/test/evil"})
 	}
-	h := mustLoad(t, b, "u1")
+	h := bustest.Load(t, b, "u1")
 	if !*h.Power.On || h.Rev != before.Rev {
 		t.Errorf("the intruder's state was taken: %+v", h.Power)
 	}
@@ -220,7 +220,7 @@ func TestAnUnreadableEventIsSaidToBeOne(t *testing.T) {
 			s := bustest.Server(t)
 			b := bustest.On(t, s, "test")
 			nc, _ := raw(t, s)
-			mustAppend(t, b, "u1", the(created("u1")))
+			bustest.Append(t, b, "u1", bustest.The(created("u1")))
 			intrude(t, nc, "u1", event.SectionPower, c.body, c.header)
 			_, err := b.Load(t.Context(), "u1")
 			var bad *bus.BadEventError
@@ -235,7 +235,7 @@ func TestANewerEventIsLeftToNewerReaders(t *testing.T) {
 	s := bustest.Server(t)
 	b := bustest.On(t, s, "test")
 	nc, _ := raw(t, s)
-	mustAppend(t, b, "u1", the(created("u1")))
+	bustest.Append(t, b, "u1", bustest.The(created("u1")))
 	intrude(t, nc, "u1", event.SectionPower, `{"state":{}}`, map[string]string{"ce-minreader": "7"})
 	_, err := b.Load(t.Context(), "u1")
 	var newer *bus.NewerError

@@ -40,19 +40,19 @@ func enrollIn(writes ...string) func(lifecycle.Host) (lifecycle.Step, error) {
 
 func TestServeCarriesAnOperationThrough(t *testing.T) {
 	b := bustest.New(t)
-	w := registrar(enrollIn("create", "manage"))
-	serve(t, b, w)
-	mustAppend(t, b, "u1", the(created("u1")))
-	h := awaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
+	w := bustest.Registrar(enrollIn("create", "manage"))
+	bustest.Serve(t, b, w)
+	bustest.Append(t, b, "u1", bustest.The(created("u1")))
+	h := bustest.AwaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
 
 	want := []string{
 		"intent.created", "registration.enroll.started", "registration.enroll.accepted",
 		"registration.enroll.claimed", "registration.enroll.accepted", "registration.enroll.succeeded",
 	}
-	if diff := cmp.Diff(want, facts(t, b, "u1")); diff != "" {
+	if diff := cmp.Diff(want, bustest.Facts(t, b, "u1")); diff != "" {
 		t.Errorf("facts (-want +got):\n%s", diff)
 	}
-	if got := names(w.wrote()); got != "create manage" {
+	if got := names(w.Writes()); got != "create manage" {
 		t.Errorf("writes %q, want each once", got)
 	}
 	if h.Rev != 6 || lifecycle.Stage(h) != v1alpha1.StateInspecting {
@@ -61,20 +61,20 @@ func TestServeCarriesAnOperationThrough(t *testing.T) {
 	if took := h.Newest(event.SectionRegistration).At.Sub(h.Newest(event.SectionIntent).At); took >= bustest.Timing().Quarantine {
 		t.Errorf("it took %s: an answered claim must not wait for the quarantine", took)
 	}
-	clean(t, b)
+	bustest.Clean(t, b)
 }
 
 func TestUncaredTriggersAreNotLoaded(t *testing.T) {
 	b := bustest.New(t)
-	w := registrar(func(lifecycle.Host) (lifecycle.Step, error) { return lifecycle.Nothing{}, nil })
-	w.cares = func(t bus.Trigger) bool { return t.Stage == v1alpha1.StateInspecting }
-	serve(t, b, w)
-	mustAppend(t, b, "u1", the(created("u1")), the(observed(true)))
-	mustAppend(t, b, "u2", the(created("u2")), the(enrolled().Fact))
-	await(t, "a step", func() bool { return len(w.stepped()) > 0 })
-	for _, s := range w.stepped() {
-		if s.host != "u2" {
-			t.Errorf("host %s was looked at", s.host)
+	w := bustest.Registrar(func(lifecycle.Host) (lifecycle.Step, error) { return lifecycle.Nothing{}, nil })
+	w.OnCares = func(t bus.Trigger) bool { return t.Stage == v1alpha1.StateInspecting }
+	bustest.Serve(t, b, w)
+	bustest.Append(t, b, "u1", bustest.The(created("u1")), bustest.The(observed(true)))
+	bustest.Append(t, b, "u2", bustest.The(created("u2")), bustest.The(enrolled().Fact))
+	bustest.Await(t, "a step", func() bool { return len(w.Steps()) > 0 })
+	for _, s := range w.Steps() {
+		if s.UID != "u2" {
+			t.Errorf("host %s was looked at", s.UID)
 		}
 	}
 }
@@ -86,57 +86,57 @@ func TestAClaimWithoutAnswerRests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := bustest.New(t)
-			w := registrar(enrollIn("create"))
-			w.do = func(context.Context, lifecycle.Host, lifecycle.Write) error {
-				if len(w.wrote()) == 1 {
+			w := bustest.Registrar(enrollIn("create"))
+			w.OnDo = func(context.Context, lifecycle.Host, lifecycle.Write) error {
+				if len(w.Writes()) == 1 {
 					return lost
 				}
 				return nil
 			}
-			serve(t, b, w)
-			mustAppend(t, b, "u1", the(created("u1")))
-			awaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
-			writes, rest := w.wrote(), bustest.Timing().Quarantine
-			if len(writes) != 2 || gap(writes, 0, 1) < rest*9/10 {
+			bustest.Serve(t, b, w)
+			bustest.Append(t, b, "u1", bustest.The(created("u1")))
+			bustest.AwaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
+			writes, rest := w.Writes(), bustest.Timing().Quarantine
+			if len(writes) != 2 || bustest.Gap(writes, 0, 1) < rest*9/10 {
 				t.Errorf("writes %v: want two, the quarantine of %s between them", writes, rest)
 			}
-			clean(t, b)
+			bustest.Clean(t, b)
 		})
 	}
 }
 
 func TestNobodyTouchesAClaimThatIsNotAnswered(t *testing.T) {
 	b := bustest.New(t)
-	var during []call
-	w := registrar(enrollIn("create"))
-	w.do = func(context.Context, lifecycle.Host, lifecycle.Write) error {
-		before := len(w.stepped())
-		mustAppend(t, b, "u1", func(h lifecycle.Host) lifecycle.Fact { return changed(h, "2") }, the(observed(true)))
+	var during []bustest.Call
+	w := bustest.Registrar(enrollIn("create"))
+	w.OnDo = func(context.Context, lifecycle.Host, lifecycle.Write) error {
+		before := len(w.Steps())
+		bustest.Append(t, b, "u1", bustest.The(observed(true)), again) //nolint:contextcheck // not within the window
 		deadline := time.Now().Add(bustest.Timing().Window / 2)
-		for time.Now().Before(deadline) && len(w.stepped()) == before {
+		for time.Now().Before(deadline) && len(w.Steps()) == before {
 			time.Sleep(time.Millisecond)
 		}
-		during = w.stepped()[before:]
+		during = w.Steps()[before:]
 		return nil
 	}
-	serve(t, b, w)
-	serve(t, b, w) // a second replica, which holds no lane of the first
-	mustAppend(t, b, "u1", the(created("u1")))
-	awaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
+	bustest.Serve(t, b, w)
+	bustest.Serve(t, b, w) // a second replica, which holds no lane of the first
+	bustest.Append(t, b, "u1", bustest.The(created("u1")))
+	bustest.AwaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
 	if len(during) > 0 {
 		t.Errorf("looked at while the claim was in use: %v", during)
 	}
-	if len(w.wrote()) != 1 {
-		t.Errorf("writes %v, want one", w.wrote())
+	if len(w.Writes()) != 1 {
+		t.Errorf("writes %v, want one", w.Writes())
 	}
-	clean(t, b)
+	bustest.Clean(t, b)
 }
 
 func TestBusyIsAskedAgainLater(t *testing.T) {
 	b := bustest.New(t)
-	w := registrar(enrollIn("create"))
-	w.do = func(context.Context, lifecycle.Host, lifecycle.Write) error {
-		switch len(w.wrote()) {
+	w := bustest.Registrar(enrollIn("create"))
+	w.OnDo = func(context.Context, lifecycle.Host, lifecycle.Write) error {
+		switch len(w.Writes()) {
 		case 1:
 			return fmt.Errorf("locked: %w", lifecycle.ErrBusy)
 		case 2:
@@ -145,36 +145,36 @@ func TestBusyIsAskedAgainLater(t *testing.T) {
 			return nil
 		}
 	}
-	serve(t, b, w)
-	mustAppend(t, b, "u1", the(created("u1")))
-	h := awaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
-	writes, busy := w.wrote(), bustest.Timing().Busy
-	if len(writes) != 3 || gap(writes, 0, 1) < busy*8/10 || gap(writes, 1, 2) < 2*busy*8/10 {
+	bustest.Serve(t, b, w)
+	bustest.Append(t, b, "u1", bustest.The(created("u1")))
+	h := bustest.AwaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
+	writes, busy := w.Writes(), bustest.Timing().Busy
+	if len(writes) != 3 || bustest.Gap(writes, 0, 1) < busy*8/10 || bustest.Gap(writes, 1, 2) < 2*busy*8/10 {
 		t.Errorf("writes %v: want three, at least %s and %s apart", writes, busy, 2*busy)
 	}
 	if h.Registration.Failures != 0 {
 		t.Errorf("%d failures: being busy is none", h.Registration.Failures)
 	}
-	clean(t, b)
+	bustest.Clean(t, b)
 }
 
 func TestAProblemBacksOff(t *testing.T) {
 	b := bustest.New(t)
-	w := registrar(enrollIn("create"))
-	w.do = func(context.Context, lifecycle.Host, lifecycle.Write) error {
-		if len(w.wrote()) < 3 {
+	w := bustest.Registrar(enrollIn("create"))
+	w.OnDo = func(context.Context, lifecycle.Host, lifecycle.Write) error {
+		if len(w.Writes()) < 3 {
 			return &lifecycle.ProblemError{Problem: event.Problem{Type: v1alpha1.RegistrationError, Message: "no route to BMC"}}
 		}
 		return nil
 	}
-	serve(t, b, w)
-	mustAppend(t, b, "u1", the(created("u1")))
-	awaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
-	writes, first := w.wrote(), bustest.Timing().BackOff
-	if len(writes) != 3 || gap(writes, 0, 1) < 2*first*8/10 || gap(writes, 1, 2) < 4*first*8/10 {
+	bustest.Serve(t, b, w)
+	bustest.Append(t, b, "u1", bustest.The(created("u1")))
+	bustest.AwaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
+	writes, first := w.Writes(), bustest.Timing().BackOff
+	if len(writes) != 3 || bustest.Gap(writes, 0, 1) < 2*first*8/10 || bustest.Gap(writes, 1, 2) < 4*first*8/10 {
 		t.Errorf("writes %v: want three, at least %s and %s apart", writes, 2*first, 4*first)
 	}
-	clean(t, b)
+	bustest.Clean(t, b)
 }
 
 func TestOnlyTheUserEndsABackOffEarly(t *testing.T) {
@@ -184,33 +184,33 @@ func TestOnlyTheUserEndsABackOffEarly(t *testing.T) {
 	bustest.On(t, s, "init")
 	b := bustest.Connect(t, bus.Config{Cluster: bustest.Cluster, Name: "registrar", Timing: timing}, bus.WithServer(s))
 	fixed := atomic.Bool{}
-	w := registrar(enrollIn("create"))
-	w.do = func(context.Context, lifecycle.Host, lifecycle.Write) error {
+	w := bustest.Registrar(enrollIn("create"))
+	w.OnDo = func(context.Context, lifecycle.Host, lifecycle.Write) error {
 		if fixed.Load() {
 			return nil
 		}
 		return &lifecycle.ProblemError{Problem: event.Problem{Type: v1alpha1.RegistrationError, Message: "wrong password"}}
 	}
 	_, js := raw(t, s)
-	serve(t, b, w)
-	mustAppend(t, b, "u1", the(created("u1")))
-	h := awaitFact(t, b, "u1", event.SectionRegistration, "enroll.failed")
+	bustest.Serve(t, b, w)
+	bustest.Append(t, b, "u1", bustest.The(created("u1")))
+	h := bustest.AwaitFact(t, b, "u1", event.SectionRegistration, "enroll.failed")
 	if h.Registration.Problem.Message != "wrong password" || h.Registration.Failures != 1 {
 		t.Fatalf("registration %+v", h.Registration)
 	}
-	steps := len(w.stepped())
-	h = mustAppend(t, b, "u1", the(observed(true)), the(observed(false)))
-	await(t, "both to be handled", func() bool {
+	steps := len(w.Steps())
+	h = bustest.Append(t, b, "u1", bustest.The(observed(true)), bustest.The(observed(false)))
+	bustest.Await(t, "both to be handled", func() bool {
 		c, err := js.Consumer(t.Context(), bus.StreamHost, "registrar-"+bustest.Cluster)
 		return err == nil && c.CachedInfo().NumPending == 0 && c.CachedInfo().NumAckPending == 1 && c.CachedInfo().AckFloor.Stream >= 1
 	})
-	if got := len(w.stepped()); got != steps {
+	if got := len(w.Steps()); got != steps {
 		t.Errorf("looked at %d times in the back-off", got-steps)
 	}
 	fixed.Store(true)
-	mustAppend(t, b, "u1", func(h lifecycle.Host) lifecycle.Fact { return changed(h, "2") })
-	awaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
-	clean(t, b)
+	bustest.Append(t, b, "u1", again)
+	bustest.AwaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
+	bustest.Clean(t, b)
 }
 
 func TestAWaitKeepsOneToken(t *testing.T) {
@@ -218,43 +218,43 @@ func TestAWaitKeepsOneToken(t *testing.T) {
 	b := bustest.On(t, s, "registrar")
 	_, js := raw(t, s)
 	ready := atomic.Bool{}
-	w := registrar(func(h lifecycle.Host) (lifecycle.Step, error) {
+	w := bustest.Registrar(func(h lifecycle.Host) (lifecycle.Step, error) {
 		if !ready.Load() {
 			return lifecycle.Wait{For: "a test", Every: 40 * time.Millisecond}, nil
 		}
 		return enrollIn("create")(h)
 	})
-	w.cares = func(t bus.Trigger) bool { return t.Section == event.SectionIntent }
-	serve(t, b, w)
-	mustAppend(t, b, "u1", the(created("u1")))
-	await(t, "five looks", func() bool { return len(w.stepped()) >= 5 })
-	looks := w.stepped()
-	if gap(looks, 0, 1) >= 40*time.Millisecond || gap(looks, 3, 4) < 30*time.Millisecond {
-		t.Errorf("gaps %s and %s: want the first short and the later ones long", gap(looks, 0, 1), gap(looks, 3, 4))
+	w.OnCares = func(t bus.Trigger) bool { return t.Section == event.SectionIntent }
+	bustest.Serve(t, b, w)
+	bustest.Append(t, b, "u1", bustest.The(created("u1")))
+	bustest.Await(t, "five looks", func() bool { return len(w.Steps()) >= 5 })
+	looks := w.Steps()
+	if bustest.Gap(looks, 0, 1) >= 40*time.Millisecond || bustest.Gap(looks, 3, 4) < 30*time.Millisecond {
+		t.Errorf("gaps %s and %s: want the first short and the later ones long", bustest.Gap(looks, 0, 1), bustest.Gap(looks, 3, 4))
 	}
 
-	mustAppend(t, b, "u1", the(observed(true))) // not cared for: the wait must outlive it
-	before := len(w.stepped())
-	await(t, "looks after another's event", func() bool { return len(w.stepped()) >= before+3 })
-	mustAppend(t, b, "u1", func(h lifecycle.Host) lifecycle.Fact { return changed(h, "2") })
-	before = len(w.stepped())
-	await(t, "looks after an event that counts", func() bool { return len(w.stepped()) >= before+4 })
-	await(t, "one token", func() bool { return pending(t, js, "registrar") == 1 })
+	bustest.Append(t, b, "u1", bustest.The(observed(true))) // not cared for: the wait must outlive it
+	before := len(w.Steps())
+	bustest.Await(t, "looks after another's event", func() bool { return len(w.Steps()) >= before+3 })
+	bustest.Append(t, b, "u1", again)
+	before = len(w.Steps())
+	bustest.Await(t, "looks after an event that counts", func() bool { return len(w.Steps()) >= before+4 })
+	bustest.Await(t, "one token", func() bool { return pending(t, js, "registrar") == 1 })
 
 	ready.Store(true)
-	awaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
-	clean(t, b)
+	bustest.AwaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
+	bustest.Clean(t, b)
 }
 
 func TestASteadyWaitDoesNotHurry(t *testing.T) {
 	b := bustest.New(t)
-	w := registrar(func(lifecycle.Host) (lifecycle.Step, error) {
+	w := bustest.Registrar(func(lifecycle.Host) (lifecycle.Step, error) {
 		return lifecycle.Wait{For: "a test", Every: 60 * time.Millisecond, Steady: true}, nil
 	})
-	serve(t, b, w)
-	mustAppend(t, b, "u1", the(created("u1")))
-	await(t, "two looks", func() bool { return len(w.stepped()) >= 2 })
-	if got := gap(w.stepped(), 0, 1); got < 50*time.Millisecond {
+	bustest.Serve(t, b, w)
+	bustest.Append(t, b, "u1", bustest.The(created("u1")))
+	bustest.Await(t, "two looks", func() bool { return len(w.Steps()) >= 2 })
+	if got := bustest.Gap(w.Steps(), 0, 1); got < 50*time.Millisecond {
 		t.Errorf("looked again after %s", got)
 	}
 }
@@ -262,29 +262,29 @@ func TestASteadyWaitDoesNotHurry(t *testing.T) {
 func TestAnOperationKeepsItsTokenWhateverTheStepSays(t *testing.T) {
 	b := bustest.New(t)
 	calls := atomic.Int64{}
-	w := registrar(func(h lifecycle.Host) (lifecycle.Step, error) {
+	w := bustest.Registrar(func(h lifecycle.Host) (lifecycle.Step, error) {
 		if h.Registration.Op != nil && calls.Add(1) < 4 {
 			return lifecycle.Nothing{}, nil
 		}
 		return enrollIn("create")(h)
 	})
-	serve(t, b, w)
-	mustAppend(t, b, "u1", the(created("u1")))
-	awaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
+	bustest.Serve(t, b, w)
+	bustest.Append(t, b, "u1", bustest.The(created("u1")))
+	bustest.AwaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
 }
 
 func TestOneOperationAtATime(t *testing.T) {
 	s := bustest.Server(t)
 	r, p := bustest.On(t, s, "registrar"), bustest.On(t, s, "powermonitor")
-	reg := registrar(enrollIn("create", "manage"))
+	reg := bustest.Registrar(enrollIn("create", "manage"))
 	blocked := atomic.Int64{}
-	reg.do = func(_ context.Context, _ lifecycle.Host, w lifecycle.Write) error {
+	reg.OnDo = func(_ context.Context, _ lifecycle.Host, w lifecycle.Write) error {
 		if w.Name == "create" {
-			await(t, "the other service to want something", func() bool { return blocked.Load() > 0 })
+			bustest.Await(t, "the other service to want something", func() bool { return blocked.Load() > 0 })
 		}
 		return nil
 	}
-	power := &worker{section: event.SectionPower, step: func(h lifecycle.Host) (lifecycle.Step, error) {
+	power := &bustest.Worker{Own: event.SectionPower, OnStep: func(h lifecycle.Host) (lifecycle.Step, error) {
 		op, section := h.Op()
 		switch {
 		case op != nil && section == event.SectionRegistration:
@@ -301,92 +301,92 @@ func TestOneOperationAtATime(t *testing.T) {
 			return lifecycle.Nothing{}, nil
 		}
 	}}
-	serve(t, r, reg)
-	serve(t, p, power)
+	bustest.Serve(t, r, reg)
+	bustest.Serve(t, p, power)
 	wish := created("u1")
 	wish.Intent.Spec.ExternallyProvisioned = true
-	mustAppend(t, r, "u1", the(wish))
-	awaitFact(t, r, "u1", event.SectionPower, "on.succeeded")
-	if len(power.wrote()) != 1 {
-		t.Errorf("writes %v, want one", power.wrote())
+	bustest.Append(t, r, "u1", bustest.The(wish))
+	bustest.AwaitFact(t, r, "u1", event.SectionPower, "on.succeeded")
+	if len(power.Writes()) != 1 {
+		t.Errorf("writes %v, want one", power.Writes())
 	}
-	clean(t, r)
+	bustest.Clean(t, r)
 }
 
 func TestARecordSurvivesAForeignEvent(t *testing.T) {
 	b := bustest.New(t)
-	w := registrar(nil)
-	w.step = func(h lifecycle.Host) (lifecycle.Step, error) {
+	w := bustest.Registrar(nil)
+	w.OnStep = func(h lifecycle.Host) (lifecycle.Step, error) {
 		if h.Registration.Registered {
 			return lifecycle.Nothing{}, nil
 		}
-		mustAppend(t, b, "u1", the(observed(len(w.stepped())%2 == 0))) // a race
+		bustest.Append(t, b, "u1", bustest.The(observed(len(w.Steps())%2 == 0))) // a race
 		return enrolled(), nil
 	}
-	w.cares = func(t bus.Trigger) bool { return t.Section == event.SectionIntent }
-	serve(t, b, w)
-	mustAppend(t, b, "u1", the(created("u1")))
-	awaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
-	if got := len(w.stepped()); got != 1 {
+	w.OnCares = func(t bus.Trigger) bool { return t.Section == event.SectionIntent }
+	bustest.Serve(t, b, w)
+	bustest.Append(t, b, "u1", bustest.The(created("u1")))
+	bustest.AwaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
+	if got := len(w.Steps()); got != 1 {
 		t.Errorf("decided %d times, want once", got)
 	}
-	clean(t, b)
+	bustest.Clean(t, b)
 }
 
 func TestARecordIsDecidedAnewWhenTheWishChanged(t *testing.T) {
 	b := bustest.New(t)
-	w := registrar(nil)
-	w.step = func(h lifecycle.Host) (lifecycle.Step, error) {
+	w := bustest.Registrar(nil)
+	w.OnStep = func(h lifecycle.Host) (lifecycle.Step, error) {
 		switch {
 		case h.Registration.Registered:
 			return lifecycle.Nothing{}, nil
 		case h.Intent.Hash == "1":
-			mustAppend(t, b, "u1", func(h lifecycle.Host) lifecycle.Fact { return changed(h, "2") })
+			bustest.Append(t, b, "u1", again)
 		}
 		return lifecycle.Record{Fact: lifecycle.Enrolled{Backend: "lab", Node: h.Intent.Hash}}, nil
 	}
-	serve(t, b, w)
-	mustAppend(t, b, "u1", the(created("u1")))
-	h := awaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
+	bustest.Serve(t, b, w)
+	bustest.Append(t, b, "u1", bustest.The(created("u1")))
+	h := bustest.AwaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
 	if h.Registration.Node != "2" {
 		t.Errorf("recorded what was decided from the old wish: %q", h.Registration.Node)
 	}
-	clean(t, b)
+	bustest.Clean(t, b)
 }
 
 func TestAClaimThatLostARaceIsNotUsed(t *testing.T) {
 	b := bustest.New(t)
 	raced := atomic.Bool{}
-	w := registrar(func(h lifecycle.Host) (lifecycle.Step, error) {
+	w := bustest.Registrar(func(h lifecycle.Host) (lifecycle.Step, error) {
 		if raced.CompareAndSwap(false, true) {
-			mustAppend(t, b, "u1", the(observed(true)))
+			bustest.Append(t, b, "u1", bustest.The(observed(true)))
 			return write("stale"), nil
 		}
 		return enrollIn("create")(h)
 	})
-	serve(t, b, w)
-	mustAppend(t, b, "u1", the(created("u1")))
-	awaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
-	if got := names(w.wrote()); got != "create" {
+	bustest.Serve(t, b, w)
+	bustest.Append(t, b, "u1", bustest.The(created("u1")))
+	bustest.AwaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
+	if got := names(w.Writes()); got != "create" {
 		t.Errorf("writes %q", got)
 	}
 }
 
 func TestAnAnswerIsRecordedThoughTheHostChanged(t *testing.T) {
 	b := bustest.New(t)
-	w := registrar(enrollIn("create"))
-	w.do = func(context.Context, lifecycle.Host, lifecycle.Write) error {
-		mustAppend(t, b, "u1", the(observed(true)), func(h lifecycle.Host) lifecycle.Fact { return changed(h, "2") })
+	w := bustest.Registrar(enrollIn("create"))
+	w.OnDo = func(context.Context, lifecycle.Host, lifecycle.Write) error {
+		bustest.Append(t, b, "u1", bustest.The(observed(true)), again) //nolint:contextcheck // not within the window
 		return nil
 	}
-	serve(t, b, w)
-	mustAppend(t, b, "u1", the(created("u1")))
-	awaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
+	bustest.Serve(t, b, w)
+	bustest.Append(t, b, "u1", bustest.The(created("u1")))
+	bustest.AwaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
 	want := []string{
 		"intent.created", "registration.enroll.started", "power.changed", "intent.changed",
 		"registration.enroll.accepted", "registration.enroll.succeeded",
 	}
-	if diff := cmp.Diff(want, facts(t, b, "u1")); diff != "" {
+	if diff := cmp.Diff(want, bustest.Facts(t, b, "u1")); diff != "" {
 		t.Errorf("facts (-want +got):\n%s", diff)
 	}
 }
@@ -397,7 +397,7 @@ func TestAnotherWishIsLookedAtInTheMiddleOfAnOperation(t *testing.T) {
 	s := bustest.Server(t)
 	bustest.On(t, s, "init")
 	b := bustest.Connect(t, bus.Config{Cluster: bustest.Cluster, Name: "registrar", Timing: timing}, bus.WithServer(s))
-	w := registrar(func(h lifecycle.Host) (lifecycle.Step, error) {
+	w := bustest.Registrar(func(h lifecycle.Host) (lifecycle.Step, error) {
 		switch op := h.Registration.Op; {
 		case lifecycle.Leaving(h) && op != nil:
 			return lifecycle.Record{Fact: lifecycle.Aborted{Kind: op.Kind, Reason: "the host is being deleted"}}, nil
@@ -409,34 +409,34 @@ func TestAnotherWishIsLookedAtInTheMiddleOfAnOperation(t *testing.T) {
 			return lifecycle.Wait{For: "a test", Every: 10 * time.Second}, nil
 		}
 	})
-	serve(t, b, w)
-	mustAppend(t, b, "u1", the(created("u1")))
-	awaitFact(t, b, "u1", event.SectionRegistration, "enroll.accepted")
+	bustest.Serve(t, b, w)
+	bustest.Append(t, b, "u1", bustest.The(created("u1")))
+	bustest.AwaitFact(t, b, "u1", event.SectionRegistration, "enroll.accepted")
 	began := time.Now()
-	mustAppend(t, b, "u1", func(h lifecycle.Host) lifecycle.Fact {
+	bustest.Append(t, b, "u1", func(h lifecycle.Host) lifecycle.Fact {
 		w := changed(h, "2")
 		w.Fact, w.Intent.DeletedAt = event.Deleting, time.Now()
 		return w
 	})
-	awaitFact(t, b, "u1", event.SectionRegistration, "enroll.aborted")
+	bustest.AwaitFact(t, b, "u1", event.SectionRegistration, "enroll.aborted")
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("pre-empted after %s: it waited for the poll", took)
 	}
-	clean(t, b)
+	bustest.Clean(t, b)
 }
 
 func TestWhatTheTableForbidsIsNotAppended(t *testing.T) {
 	b := bustest.New(t)
-	w := registrar(func(lifecycle.Host) (lifecycle.Step, error) {
+	w := bustest.Registrar(func(lifecycle.Host) (lifecycle.Step, error) {
 		return lifecycle.Record{Fact: lifecycle.Removed{}}, nil // of a host that stays
 	})
-	serve(t, b, w)
-	mustAppend(t, b, "u1", the(created("u1")))
-	await(t, "three looks", func() bool { return len(w.stepped()) >= 3 })
-	if got := gap(w.stepped(), 0, 1); got < bustest.Timing().Refused*8/10 {
+	bustest.Serve(t, b, w)
+	bustest.Append(t, b, "u1", bustest.The(created("u1")))
+	bustest.Await(t, "three looks", func() bool { return len(w.Steps()) >= 3 })
+	if got := bustest.Gap(w.Steps(), 0, 1); got < bustest.Timing().Refused*8/10 {
 		t.Errorf("looked again after %s", got)
 	}
-	if h := mustLoad(t, b, "u1"); h.Rev != 1 {
+	if h := bustest.Load(t, b, "u1"); h.Rev != 1 {
 		t.Errorf("revision %d: something was appended", h.Rev)
 	}
 	if got := counter(t, b, "metalbus_not_allowed_total"); got < 3 {
@@ -453,11 +453,11 @@ func TestAServiceRecordsItsOwnSectionOnly(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := bustest.New(t)
-			w := registrar(func(lifecycle.Host) (lifecycle.Step, error) { return step, nil })
-			serve(t, b, w)
-			mustAppend(t, b, "u1", the(created("u1")))
-			await(t, "two looks", func() bool { return len(w.stepped()) >= 2 })
-			if h := mustLoad(t, b, "u1"); h.Rev != 1 {
+			w := bustest.Registrar(func(lifecycle.Host) (lifecycle.Step, error) { return step, nil })
+			bustest.Serve(t, b, w)
+			bustest.Append(t, b, "u1", bustest.The(created("u1")))
+			bustest.Await(t, "two looks", func() bool { return len(w.Steps()) >= 2 })
+			if h := bustest.Load(t, b, "u1"); h.Rev != 1 {
 				t.Errorf("revision %d: something was appended", h.Rev)
 			}
 		})
@@ -466,19 +466,19 @@ func TestAServiceRecordsItsOwnSectionOnly(t *testing.T) {
 
 func TestTroubleOfOurOwnLeavesTheHostAlone(t *testing.T) {
 	b := bustest.New(t)
-	w := registrar(nil)
-	w.step = func(h lifecycle.Host) (lifecycle.Step, error) {
-		if len(w.stepped()) < 4 {
+	w := bustest.Registrar(nil)
+	w.OnStep = func(h lifecycle.Host) (lifecycle.Step, error) {
+		if len(w.Steps()) < 4 {
 			return nil, errors.New("the backend is down")
 		}
 		return enrollIn("create")(h)
 	}
-	serve(t, b, w)
-	mustAppend(t, b, "u1", the(created("u1")))
-	h := awaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
-	steps, first := w.stepped(), bustest.Timing().Retry
-	if gap(steps, 0, 1) < first*8/10 || gap(steps, 2, 3) < 4*first*8/10 {
-		t.Errorf("gaps %s and %s: want them to grow from %s", gap(steps, 0, 1), gap(steps, 2, 3), first)
+	bustest.Serve(t, b, w)
+	bustest.Append(t, b, "u1", bustest.The(created("u1")))
+	h := bustest.AwaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
+	steps, first := w.Steps(), bustest.Timing().Retry
+	if bustest.Gap(steps, 0, 1) < first*8/10 || bustest.Gap(steps, 2, 3) < 4*first*8/10 {
+		t.Errorf("gaps %s and %s: want them to grow from %s", bustest.Gap(steps, 0, 1), bustest.Gap(steps, 2, 3), first)
 	}
 	if h.Registration.Failures != 0 || h.Rev != 4 {
 		t.Errorf("host %+v", h.Registration)
@@ -489,8 +489,8 @@ func TestServeFinishesWhatIsInHand(t *testing.T) {
 	s := bustest.Server(t)
 	b := bustest.On(t, s, "registrar")
 	began, finish := make(chan struct{}), make(chan struct{})
-	w := registrar(enrollIn("create"))
-	w.do = func(ctx context.Context, _ lifecycle.Host, _ lifecycle.Write) error {
+	w := bustest.Registrar(enrollIn("create"))
+	w.OnDo = func(ctx context.Context, _ lifecycle.Host, _ lifecycle.Write) error {
 		close(began)
 		<-finish
 		return ctx.Err()
@@ -498,54 +498,54 @@ func TestServeFinishesWhatIsInHand(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- b.Serve(ctx, w) }()
-	mustAppend(t, b, "u1", the(created("u1")))
+	bustest.Append(t, b, "u1", bustest.The(created("u1")))
 	<-began
 	cancel()
 	close(finish)
 	if err := <-ended; err != nil {
 		t.Fatalf("serve: %v", err)
 	}
-	if got := mustLoad(t, b, "u1").Newest(event.SectionRegistration).Fact; got != "enroll.accepted" {
+	if got := bustest.Load(t, b, "u1").Newest(event.SectionRegistration).Fact; got != "enroll.accepted" {
 		t.Errorf("the newest fact is %s", got)
 	}
-	if len(w.stepped()) != 1 {
-		t.Errorf("%d steps: new work was begun", len(w.stepped()))
+	if len(w.Steps()) != 1 {
+		t.Errorf("%d steps: new work was begun", len(w.Steps()))
 	}
 
-	next := registrar(enrollIn("create")) // another replica goes on at once
-	serve(t, bustest.On(t, s, "registrar"), next)
-	awaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
-	if len(next.wrote()) != 0 {
-		t.Errorf("written again: %v", next.wrote())
+	next := bustest.Registrar(enrollIn("create")) // another replica goes on at once
+	bustest.Serve(t, bustest.On(t, s, "registrar"), next)
+	bustest.AwaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
+	if len(next.Writes()) != 0 {
+		t.Errorf("written again: %v", next.Writes())
 	}
-	clean(t, b)
+	bustest.Clean(t, b)
 }
 
 func TestOneSlowHostDelaysNoOther(t *testing.T) {
 	b := bustest.New(t)
 	release := make(chan struct{})
-	w := registrar(func(h lifecycle.Host) (lifecycle.Step, error) {
+	w := bustest.Registrar(func(h lifecycle.Host) (lifecycle.Step, error) {
 		if h.UID == "slow" {
 			<-release
 		}
 		return enrollIn("create")(h)
 	})
-	serve(t, b, w)
-	mustAppend(t, b, "slow", the(created("slow")))
+	bustest.Serve(t, b, w)
+	bustest.Append(t, b, "slow", bustest.The(created("slow")))
 	for range 10 {
-		mustAppend(t, b, "slow", the(observed(true)), the(observed(false)))
+		bustest.Append(t, b, "slow", bustest.The(observed(true)), bustest.The(observed(false)))
 	}
-	await(t, "the slow host to be in hand", func() bool { return len(w.stepped()) > 0 })
+	bustest.Await(t, "the slow host to be in hand", func() bool { return len(w.Steps()) > 0 })
 	for i := range 20 {
 		uid := fmt.Sprintf("u%d", i)
-		mustAppend(t, b, uid, the(created(uid)))
+		bustest.Append(t, b, uid, bustest.The(created(uid)))
 	}
 	for i := range 20 {
-		awaitFact(t, b, fmt.Sprintf("u%d", i), event.SectionRegistration, "enroll.succeeded")
+		bustest.AwaitFact(t, b, fmt.Sprintf("u%d", i), event.SectionRegistration, "enroll.succeeded")
 	}
 	slow := 0
-	for _, c := range w.stepped() {
-		if c.host == "slow" {
+	for _, c := range w.Steps() {
+		if c.UID == "slow" {
 			slow++
 		}
 	}
@@ -553,5 +553,5 @@ func TestOneSlowHostDelaysNoOther(t *testing.T) {
 		t.Errorf("the slow host was handled %d times side by side", slow)
 	}
 	close(release)
-	awaitFact(t, b, "slow", event.SectionRegistration, "enroll.succeeded")
+	bustest.AwaitFact(t, b, "slow", event.SectionRegistration, "enroll.succeeded")
 }

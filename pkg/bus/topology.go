@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -21,7 +22,8 @@ const (
 	// maxWakes is how often a wake is handed out at most.
 	maxWakes = 20
 
-	day = 24 * time.Hour
+	day       = 24 * time.Hour
+	unlimited = -1
 )
 
 // streams are the streams of the bus. The share of each in the bytes that the
@@ -67,6 +69,8 @@ func streams(o InitOptions) []jetstream.StreamConfig {
 	all := []jetstream.StreamConfig{host, data, wake, dead, advisory, history}
 	for i := range all {
 		all[i].Replicas, all[i].AllowDirect = o.Replicas, true
+		all[i].MaxMsgsPerSubject = cmp.Or(all[i].MaxMsgsPerSubject, unlimited)
+		all[i].MaxMsgSize = cmp.Or(all[i].MaxMsgSize, unlimited)
 		if o.Memory {
 			all[i].Storage = jetstream.MemoryStorage
 		} else {

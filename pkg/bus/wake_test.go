@@ -40,28 +40,28 @@ func TestAWakeBringsALostOperationBack(t *testing.T) {
 			s := bustest.Server(t)
 			b := bustest.On(t, s, "registrar")
 			_, js := raw(t, s)
-			mustAppend(t, b, "u1", the(created("u1")), the(lifecycle.Started{Kind: event.Enroll, Step: "create"}))
+			bustest.Append(t, b, "u1", bustest.The(created("u1")), bustest.The(lifecycle.Started{Kind: event.Enroll, Step: "create"}))
 			if answered {
-				mustAppend(t, b, "u1", the(lifecycle.Accepted{Kind: event.Enroll}))
+				bustest.Append(t, b, "u1", bustest.The(lifecycle.Accepted{Kind: event.Enroll}))
 			}
 			loseTokens(t, js, "registrar")
 			poll := lifecycle.Wait{For: "a test", Every: 20 * time.Millisecond}
-			w := registrar(func(h lifecycle.Host) (lifecycle.Step, error) {
+			w := bustest.Registrar(func(h lifecycle.Host) (lifecycle.Step, error) {
 				if h.Newest(event.SectionRegistration).Fact != "enroll.resumed" {
 					return poll, nil
 				}
 				return enrolled(), nil
 			})
-			serve(t, b, w)
+			bustest.Serve(t, b, w)
 			began := time.Now()
 			if err := b.Wake(t.Context(), "registrar", "u1", "test"); err != nil {
 				t.Fatal(err)
 			}
-			awaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
+			bustest.AwaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
 			if took := time.Since(began); took < bustest.Timing().Resume/2 {
 				t.Errorf("resumed after %s: its own token might have been alive", took)
 			}
-			clean(t, b)
+			bustest.Clean(t, b)
 		})
 	}
 }
@@ -71,7 +71,7 @@ func TestAWakeDoesNotDisturb(t *testing.T) {
 	b := bustest.On(t, s, "registrar")
 	_, js := raw(t, s)
 	done := atomic.Bool{}
-	w := registrar(func(h lifecycle.Host) (lifecycle.Step, error) {
+	w := bustest.Registrar(func(h lifecycle.Host) (lifecycle.Step, error) {
 		switch {
 		case h.Registration.Registered:
 			return lifecycle.Nothing{}, nil
@@ -83,24 +83,24 @@ func TestAWakeDoesNotDisturb(t *testing.T) {
 			return lifecycle.Wait{For: "a test", Every: 20 * time.Millisecond}, nil
 		}
 	})
-	serve(t, b, w)
-	mustAppend(t, b, "u1", the(created("u1")))
-	awaitFact(t, b, "u1", event.SectionRegistration, "enroll.accepted")
+	bustest.Serve(t, b, w)
+	bustest.Append(t, b, "u1", bustest.The(created("u1")))
+	bustest.AwaitFact(t, b, "u1", event.SectionRegistration, "enroll.accepted")
 	for _, uid := range []string{"u1", "u1", "nobody"} {
 		if err := b.Wake(t.Context(), "registrar", uid, "test"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	done.Store(true)
-	awaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
-	await(t, "all wakes to be done with", func() bool {
+	bustest.AwaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
+	bustest.Await(t, "all wakes to be done with", func() bool {
 		c, err := js.Consumer(t.Context(), bus.StreamWake, "registrar-"+bustest.Cluster)
 		return err == nil && c.CachedInfo().NumAckPending == 0 && c.CachedInfo().NumPending == 0
 	})
-	if len(w.wrote()) != 1 {
-		t.Errorf("writes %v, want one", w.wrote())
+	if len(w.Writes()) != 1 {
+		t.Errorf("writes %v, want one", w.Writes())
 	}
-	clean(t, b)
+	bustest.Clean(t, b)
 }
 
 func TestAWakeEndsABackOff(t *testing.T) {
@@ -109,20 +109,20 @@ func TestAWakeEndsABackOff(t *testing.T) {
 	s := bustest.Server(t)
 	bustest.On(t, s, "init")
 	b := bustest.Connect(t, bus.Config{Cluster: bustest.Cluster, Name: "registrar", Timing: timing}, bus.WithServer(s))
-	w := registrar(enrollIn("create"))
-	w.do = func(context.Context, lifecycle.Host, lifecycle.Write) error {
-		if len(w.wrote()) == 1 {
+	w := bustest.Registrar(enrollIn("create"))
+	w.OnDo = func(context.Context, lifecycle.Host, lifecycle.Write) error {
+		if len(w.Writes()) == 1 {
 			return &lifecycle.ProblemError{Problem: event.Problem{Message: "not today"}}
 		}
 		return nil
 	}
-	serve(t, b, w)
-	mustAppend(t, b, "u1", the(created("u1")))
-	awaitFact(t, b, "u1", event.SectionRegistration, "enroll.failed")
+	bustest.Serve(t, b, w)
+	bustest.Append(t, b, "u1", bustest.The(created("u1")))
+	bustest.AwaitFact(t, b, "u1", event.SectionRegistration, "enroll.failed")
 	if err := b.Wake(t.Context(), "registrar", "u1", "test"); err != nil {
 		t.Fatal(err)
 	}
-	awaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
+	bustest.AwaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
 }
 
 func TestATickReachesOneReplica(t *testing.T) {
@@ -138,10 +138,10 @@ func TestATickReachesOneReplica(t *testing.T) {
 		return errors.New("a tick that goes wrong is not repeated")
 	}
 	for range 3 {
-		w := &worker{section: event.SectionPower, tick: tick}
-		serve(t, bustest.On(t, s, "powermonitor"), w)
+		w := &bustest.Worker{Own: event.SectionPower, OnTick: tick}
+		bustest.Serve(t, bustest.On(t, s, "powermonitor"), w)
 	}
-	await(t, "three ticks", func() bool { mu.Lock(); defer mu.Unlock(); return len(times) >= 3 })
+	bustest.Await(t, "three ticks", func() bool { mu.Lock(); defer mu.Unlock(); return len(times) >= 3 })
 	mu.Lock()
 	defer mu.Unlock()
 	for i := range times[1:] {
@@ -155,22 +155,22 @@ func TestResyncFindsWhatWasForgotten(t *testing.T) {
 	s := bustest.Server(t)
 	b := bustest.On(t, s, "registrar")
 	_, js := raw(t, s)
-	mustAppend(t, b, "begun", the(created("begun")), the(lifecycle.Started{Kind: event.Enroll, Step: "create"}), the(lifecycle.Accepted{Kind: event.Enroll}))
-	mustAppend(t, b, "new", the(created("new")))
-	mustAppend(t, b, "settled", the(created("settled")), the(enrolled().Fact))
+	bustest.Append(t, b, "begun", bustest.The(created("begun")), bustest.The(lifecycle.Started{Kind: event.Enroll, Step: "create"}), bustest.The(lifecycle.Accepted{Kind: event.Enroll}))
+	bustest.Append(t, b, "new", bustest.The(created("new")))
+	bustest.Append(t, b, "settled", bustest.The(created("settled")), bustest.The(enrolled().Fact))
 	loseTokens(t, js, "registrar")
-	w := registrar(enrollIn("create"))
-	w.cares = func(t bus.Trigger) bool { return t.Stage == "registering" }
-	serve(t, b, w)
-	awaitFact(t, b, "begun", event.SectionRegistration, "enroll.succeeded")
-	awaitFact(t, b, "new", event.SectionRegistration, "enroll.succeeded")
-	for _, c := range w.stepped() {
-		if c.host == "settled" {
+	w := bustest.Registrar(enrollIn("create"))
+	w.OnCares = func(t bus.Trigger) bool { return t.Stage == "registering" }
+	bustest.Serve(t, b, w)
+	bustest.AwaitFact(t, b, "begun", event.SectionRegistration, "enroll.succeeded")
+	bustest.AwaitFact(t, b, "new", event.SectionRegistration, "enroll.succeeded")
+	for _, c := range w.Steps() {
+		if c.UID == "settled" {
 			t.Error("a settled host was woken")
 		}
 	}
 	if counter(t, b, "metalbus_wakes_total") < 2 {
 		t.Error("nobody was woken")
 	}
-	clean(t, b)
+	bustest.Clean(t, b)
 }
