@@ -25,7 +25,7 @@ func (o *operation) clean(steps []step) error {
 		return err
 	}
 	if o.powerOffIsDisabled() {
-		return o.failClean("Failed to prepare node %s for cleaning: Failed to set node power state to power off.", o.n.uuid)
+		return o.fail(cleanFailed, "cleaning", "Failed to prepare node %s for cleaning: Failed to set node power state to power off.", o.n.uuid)
 	}
 	own, unknown, err := o.sort("clean", steps)
 	if err != nil {

@@ -63,10 +63,11 @@ type Config struct {
 	// DeploySteps are the steps of the deploy interface that agents offer for
 	// custom deploys, beside write_image; "install_os" if nil.
 	DeploySteps []string
-	// Images tells what is wrong with an image address, nil if it can be read. It
-	// is asked whenever the conductor or an agent would fetch something. Without it
-	// every address is good.
-	Images func(address string) error
+	// Images tells what is wrong with an image, nil if it can be read and has the
+	// checksum that the node says it has, "" if it says none. It is asked whenever
+	// the conductor or an agent would fetch something: without a checksum by those
+	// who do not check it. Without Images every image is good.
+	Images func(address, checksum string) error
 	// MaxLimit bounds a page of a listing; 1000 if zero.
 	MaxLimit int
 }

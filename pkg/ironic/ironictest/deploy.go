@@ -48,7 +48,7 @@ func (o *operation) deploy() error {
 		return o.deployLive(iso)
 	}
 	if how == "direct" {
-		if err := o.i.fetch(image); err != nil {
+		if err := o.i.fetch(image, ""); err != nil {
 			return o.failDeploy("Failed to prepare to deploy: Validation of image href %s failed, reason: %s", image, err)
 		}
 	}
@@ -57,7 +57,7 @@ func (o *operation) deploy() error {
 
 func (o *operation) deployLive(iso string) error {
 	bmcErr, err := o.reach(func(m *Machine) error {
-		if err := o.i.fetch(iso); err != nil {
+		if err := o.i.fetch(iso, ""); err != nil {
 			return err
 		}
 		if err := m.insert(iso); err != nil {

@@ -165,16 +165,18 @@ func (m *Machine) bootable() string {
 
 // Faults are misbehaviours of a machine and its BMC.
 type Faults struct {
-	Down        bool   // the BMC refuses connections
-	RefusePower bool   // the BMC refuses every change of power
-	IgnorePower bool   // the BMC accepts them and does nothing
-	NoBoot      bool   // nothing is ever booted
-	FailInspect string // the agent reports this error with its inventory
-	FailClean   string // the clean step of this name fails
-	FailDeploy  string // the deploy step of this name fails
-	FailService string // the service step of this name fails
-	FailUpdate  bool   // firmware updates end with an error
-	FailMedia   bool   // the BMC refuses virtual media
+	Down        bool          // the BMC refuses connections
+	Slow        time.Duration // added to every exchange with the BMC
+	Longer      time.Duration // added to every step in the agent
+	RefusePower bool          // the BMC refuses every change of power
+	IgnorePower bool          // the BMC accepts them and does nothing
+	NoBoot      bool          // nothing is ever booted
+	FailInspect string        // the agent reports this error with its inventory
+	FailClean   string        // the clean step of this name fails
+	FailDeploy  string        // the deploy step of this name fails
+	FailService string        // the service step of this name fails
+	FailUpdate  bool          // firmware updates end with an error
+	FailMedia   bool          // the BMC refuses virtual media
 	// FailAdopt is why an adoption of this machine fails: a conductor that checks
 	// more than the BMC.
 	FailAdopt string

@@ -63,7 +63,7 @@ func postMedia(c *call) (answer, error) {
 }
 
 func (o *operation) attach(device, image, source string) error {
-	failure := o.i.fetch(image)
+	failure := o.i.fetch(image, "")
 	if failure != nil {
 		failure = fmt.Errorf("Validation of image href %s failed, reason: %w", image, failure) //nolint:revive // Ironic's own words
 	}

@@ -18,9 +18,9 @@ type node struct {
 	ports    []*port
 	op       *operation // that takes the node through its states
 	side     *operation // a short one beside it
-	phantom  *Machine // of a driver without a BMC
-	strand   bool     // the next thread of the conductor ends without a word
-	failed   int      // power syncs in a row without an answer
+	phantom  *Machine   // of a driver without a BMC
+	strand   bool       // the next thread of the conductor ends without a word
+	failed   int        // power syncs in a row without an answer
 }
 
 // state is what the conductor knows.

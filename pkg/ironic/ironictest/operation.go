@@ -211,6 +211,9 @@ func (o *operation) reach(f func(m *Machine) error) (bmcErr, err error) {
 			return bmcErr, nil
 		}
 	}
+	if err := o.sleep(m.Faults().Slow); err != nil {
+		return nil, err
+	}
 	if bmcErr = f(m); bmcErr != nil {
 		return b.said(bmcErr), nil
 	}

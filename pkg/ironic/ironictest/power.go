@@ -40,7 +40,10 @@ func putPower(c *call) (answer, error) {
 	if state == "" {
 		state = "None"
 	}
+	seconds, limited := body["timeout"].(float64)
 	switch {
+	case limited && seconds < 1:
+		return nothing(bad("timeout has to be positive integer"))
 	case !slices.Contains([]string{powerOn, powerOff, rebooting, softOff, softReboot}, target):
 		return nothing(wrongState(target, c.r.PathValue("node"), state))
 	case n.state.provision == cleaning || n.state.provision == cleanWait:

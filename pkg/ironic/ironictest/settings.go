@@ -108,7 +108,7 @@ func (o *operation) updateOne(component, address, wait, wake string) (failure, e
 		return nil, err
 	}
 	failure, err = o.reach(func(m *Machine) error {
-		if err := o.i.fetch(address); err != nil {
+		if err := o.i.fetch(address, ""); err != nil {
 			return fmt.Errorf("Firmware update failed for node %s, firmware %s. Error: %w", o.n.uuid, address, err) //nolint:revive // Ironic's own words
 		}
 		return m.update(o.n.uuid, component, address)

@@ -128,6 +128,9 @@ func (o *operation) runInAgent(kind string, s step, wait, wake string) (failure,
 	if s.name == "write_image" {
 		took = o.i.cfg.Delays.Write
 	}
+	if _, err := o.reach(func(m *Machine) error { took += m.Faults().Longer; return nil }); err != nil {
+		return nil, err
+	}
 	if err := o.pause(took); err != nil {
 		return nil, err
 	}
@@ -172,7 +175,7 @@ func (o *operation) stepInAgent(m *Machine, kind string, s step, instance obj) e
 	switch {
 	case s.name == "write_image":
 		image, _ := instance["image_source"].(string)
-		if err := o.i.fetch(image); err != nil {
+		if err := o.i.fetch(image, checksum(instance)); err != nil {
 			return fmt.Errorf("download of image %s: %w", image, err)
 		}
 		m.write(image, o.body["configdrive"])
@@ -186,12 +189,22 @@ func (o *operation) stepInAgent(m *Machine, kind string, s step, instance obj) e
 	return nil
 }
 
+// checksum is what an image is to have.
+func checksum(instance obj) string {
+	for _, key := range []string{"image_os_hash_value", "image_checksum"} {
+		if sum, _ := instance[key].(string); sum != "" {
+			return sum
+		}
+	}
+	return ""
+}
+
 // fetch tells what is wrong with an image.
-func (i *Ironic) fetch(image string) error {
+func (i *Ironic) fetch(image, checksum string) error {
 	if i.cfg.Images == nil || image == "" {
 		return nil
 	}
-	return i.cfg.Images(image)
+	return i.cfg.Images(image, checksum)
 }
 
 // runOwn carries out a step of the conductor's own, which reboots the machine
