@@ -2,6 +2,7 @@ package admission
 
 import (
 	"fmt"
+	"regexp"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -94,4 +95,26 @@ func ValidateFirmwareComponentsUpdate(before, after *v1alpha1.HostFirmwareCompon
 // in another namespace.
 func ValidateSwitch(s *v1alpha1.BareMetalSwitch) field.ErrorList {
 	return validateSecretNamespace(s.Spec.Credentials, s.Namespace, field.NewPath("spec"), "credentials")
+}
+
+// ValidateSwitchUpdate says what is wrong with a change of a BareMetalSwitch.
+// Faults that it had already are let be as long as the spec stays as it is.
+func ValidateSwitchUpdate(before, after *v1alpha1.BareMetalSwitch) field.ErrorList {
+	if equality.Semantic.DeepEqual(before.Spec, after.Spec) {
+		return nil
+	}
+	return ValidateSwitch(after)
+}
+
+// PolicyWarnings says what is allowed in a HostDeployPolicy and still lets
+// nobody in.
+func PolicyWarnings(policy *v1alpha1.HostDeployPolicy) []string {
+	claimants := policy.Spec.HostClaimNamespaces
+	if claimants == nil {
+		return []string{"spec.hostClaimNamespaces is missing, so no HostClaim may have a host of this namespace; write {} to let every namespace in"}
+	}
+	if _, err := regexp.Compile(claimants.NameMatches); err != nil {
+		return []string{fmt.Sprintf("spec.hostClaimNamespaces.nameMatches: %v; until it is corrected the policy lets nobody in", err)}
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package admission_test
 
 import (
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -101,5 +102,42 @@ func TestValidateSwitch(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "s"},
 			Spec:       v1alpha1.BareMetalSwitchSpec{Credentials: secret(namespace)},
 		}), want)
+	}
+}
+
+func TestValidateSwitchUpdate(t *testing.T) {
+	t.Parallel()
+	newSwitch := func(namespace, address string) *v1alpha1.BareMetalSwitch {
+		return &v1alpha1.BareMetalSwitch{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "s"},
+			Spec:       v1alpha1.BareMetalSwitchSpec{Address: address, Credentials: secret(namespace)},
+		}
+	}
+	foreign := &finding{forbidden, "spec.credentials.namespace", "cross-namespace"}
+	check(t, admission.ValidateSwitchUpdate(newSwitch("kube-system", "a"), newSwitch("kube-system", "a")), nil)
+	check(t, admission.ValidateSwitchUpdate(newSwitch("kube-system", "a"), newSwitch("kube-system", "b")), foreign)
+	check(t, admission.ValidateSwitchUpdate(newSwitch("", "a"), newSwitch("kube-system", "a")), foreign)
+	check(t, admission.ValidateSwitchUpdate(newSwitch("kube-system", "a"), newSwitch("", "a")), nil)
+}
+
+func TestPolicyWarnings(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		who  *v1alpha1.HostClaimNamespaces
+		want string // a part of the only warning; none if empty
+	}{
+		"nobody":                         {nil, "spec.hostClaimNamespaces is missing"},
+		"everybody":                      {&v1alpha1.HostClaimNamespaces{}, ""},
+		"an expression":                  {&v1alpha1.HostClaimNamespaces{NameMatches: "^team-"}, ""},
+		"an expression that is not one":  {&v1alpha1.HostClaimNamespaces{NameMatches: "("}, "nameMatches: error parsing regexp"},
+		"an expression of another world": {&v1alpha1.HostClaimNamespaces{NameMatches: "(?!x)"}, "lets nobody in"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := admission.PolicyWarnings(&v1alpha1.HostDeployPolicy{Spec: v1alpha1.HostDeployPolicySpec{HostClaimNamespaces: tt.who}})
+			if (tt.want == "") != (len(got) == 0) || (len(got) > 0 && !strings.Contains(got[0], tt.want)) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
 	}
 }

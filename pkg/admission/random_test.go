@@ -95,7 +95,9 @@ func validate(before, after runtime.Object) {
 	case *v1alpha1.HostNetworkAttachment:
 		admission.ValidateAttachmentUpdate(before.(*v1alpha1.HostNetworkAttachment), after, []string{"lab/a[eth0]"})
 	case *v1alpha1.BareMetalSwitch:
-		admission.ValidateSwitch(after)
+		admission.ValidateSwitchUpdate(before.(*v1alpha1.BareMetalSwitch), after)
+	case *v1alpha1.HostDeployPolicy:
+		admission.PolicyWarnings(after)
 	case *v1alpha1.FirmwareSchema:
 		validateSettings(after)
 	}
