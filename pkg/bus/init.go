@@ -140,14 +140,15 @@ func (b *Bus) initBucket(ctx context.Context, o InitOptions, r *InitReport) erro
 
 func (b *Bus) initConsumers(ctx context.Context, _ InitOptions, r *InitReport) error {
 	for _, service := range Services() {
-		for stream, want := range map[string]jetstream.ConsumerConfig{
-			StreamHost: b.hostConsumer(service), StreamWake: b.wakeConsumer(service),
-		} {
-			outcome, err := b.initConsumer(ctx, stream, want)
+		for _, want := range []struct {
+			stream string
+			jetstream.ConsumerConfig
+		}{{StreamHost, b.hostConsumer(service)}, {StreamWake, b.wakeConsumer(service)}} {
+			outcome, err := b.initConsumer(ctx, want.stream, want.ConsumerConfig)
 			if err != nil {
-				return fmt.Errorf("consumer %s of %s: %w", want.Durable, stream, err)
+				return fmt.Errorf("consumer %s of %s: %w", want.Durable, want.stream, err)
 			}
-			r.add("consumer", stream+"/"+want.Durable, outcome)
+			r.add("consumer", want.stream+"/"+want.Durable, outcome)
 		}
 	}
 	return nil
