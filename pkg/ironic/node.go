@@ -71,10 +71,10 @@ func (n Node) InState() time.Duration {
 
 // Idle is how long nothing at all has changed about the node, by Ironic's clock.
 func (n Node) Idle() time.Duration {
-	if n.UpdatedAt.IsZero() || n.SeenAt.Before(n.UpdatedAt) {
-		return 0
+	if n.UpdatedAt.IsZero() {
+		return n.InState()
 	}
-	return min(n.InState(), n.SeenAt.Sub(n.UpdatedAt))
+	return max(0, min(n.InState(), n.SeenAt.Sub(n.UpdatedAt)))
 }
 
 // Hidden reports whether the node is its own parent.

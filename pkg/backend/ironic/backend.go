@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
+
 	"github.com/metalbus/metalbus/api/event"
 	"github.com/metalbus/metalbus/pkg/backend"
 	"github.com/metalbus/metalbus/pkg/ironic"
@@ -21,6 +23,8 @@ type Backend struct {
 	reader *ironic.Reader
 	set    Settings
 	beside Beside
+	// selector chooses the hosts that are this Ironic's; nil for none.
+	selector labels.Selector
 
 	mu   sync.Mutex
 	seen map[string]revisionSeen // by uid, of hosts at rest

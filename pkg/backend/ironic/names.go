@@ -29,7 +29,7 @@ const (
 // Marks of ours in a node's extra.
 const (
 	markHost        = "metalbus_host"        // uid of the host that the node is for
-	markCredentials = "metalbus_credentials" // version of the credentials that it was given
+	markCredentials = "metalbus_credentials" //nolint:gosec // it holds the version of the credentials that the node was given
 	markOp          = "metalbus_op"          // operation that last changed what is on the machine
 )
 

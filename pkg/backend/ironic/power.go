@@ -63,9 +63,11 @@ func (v view) powerOff() lifecycle.Outlook {
 }
 
 // harder reports whether a soft power-off is under way that is to be a hard one by
-// now.
+// now. Ironic may still hold the node for the soft one, and says so.
 func (v view) harder() bool {
-	return v.node.TargetPowerState == ironic.SoftPowerOff && v.did(writeSoft) && v.offMode() == v1alpha1.RebootModeHard
+	op := v.op()
+	soft := op != nil && op.Answered && (op.Step == writeSoft || op.Step == writeHard && op.Refusals > 0)
+	return soft && v.node.TargetPowerState == ironic.PowerOff && v.offMode() == v1alpha1.RebootModeHard
 }
 
 // offMode is how the machine is to be switched off.
