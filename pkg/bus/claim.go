@@ -44,11 +44,12 @@ func (v *visit) write(ctx context.Context, s lifecycle.Write) verdict {
 // use makes the claimed write, if the window is still open.
 func (v *visit) use(ctx context.Context, h lifecycle.Host, s lifecycle.Write, began time.Time) verdict {
 	window := v.b.cfg.Timing.Window
-	if held := heldUp(began, v.b.clock()); held >= window {
+	held := heldUp(began, v.b.clock())
+	if held >= window {
 		v.b.m.missed.Inc()
 		return done("window missed").because(fmt.Errorf("the process was held up for %s after it claimed: nothing was written", held.Round(time.Millisecond)))
 	}
-	within, cancel := context.WithDeadline(ctx, began.Add(window))
+	within, cancel := context.WithTimeout(ctx, window-held)
 	defer cancel()
 	return v.answer(ctx, h, s, v.worker.Do(within, h, s))
 }

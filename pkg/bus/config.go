@@ -3,12 +3,15 @@ package bus
 import (
 	"errors"
 	"fmt"
+	"net/url"
+	"slices"
 	"time"
 )
 
 // Config says how a service reaches the bus.
 type Config struct {
-	// URLs are the NATS servers, nats://host:4222 or tls://host:4222.
+	// URLs are the NATS servers, nats://host:4222 or tls://host:4222; none for
+	// a server on this machine.
 	URLs []string
 	// Cluster is the token that sets this installation apart on a shared NATS.
 	// It is chosen once: everything on the bus is named after it.
@@ -150,11 +153,23 @@ func (c Config) Validate() error {
 	if c.Workers < 0 {
 		errs = append(errs, fmt.Errorf("workers %d: want at least 1", c.Workers))
 	}
+	for i, text := range c.URLs {
+		errs = append(errs, checkURL(i, text))
+	}
 	errs = append(errs, c.Auth.validate(), c.TLS.validate())
 	if c.Timing != (Timing{}) {
 		errs = append(errs, c.Timing.Validate())
 	}
 	return errors.Join(errs...)
+}
+
+// checkURL names the address by its place, since it may hold a password.
+func checkURL(i int, text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) {
+		return fmt.Errorf("NATS address number %d: want nats://host:port or tls://host:port", i+1)
+	}
+	return nil
 }
 
 func (a Auth) validate() error {

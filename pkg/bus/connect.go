@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -27,7 +28,7 @@ func (b *Bus) connect(ctx context.Context, process nats.InProcessConnProvider) e
 	if err != nil {
 		return err
 	}
-	urls := strings.Join(b.cfg.URLs, ",")
+	urls, shown := strings.Join(b.cfg.URLs, ","), redacted(b.cfg.URLs)
 	for wait := dialFirst; ; wait = min(2*wait, dialMax) {
 		b.nc, err = nats.Connect(urls, opts...)
 		if err == nil {
@@ -35,15 +36,27 @@ func (b *Bus) connect(ctx context.Context, process nats.InProcessConnProvider) e
 			return nil
 		}
 		if final(err) {
-			return fmt.Errorf("connect to NATS at %q: %w: check the address, the credentials and the certificates", urls, err)
+			return fmt.Errorf("connect to NATS at %s: %w: check the address, the credentials and the certificates", shown, err)
 		}
 		b.log.WarnContext(ctx, "NATS does not answer, trying on", keyError, err.Error())
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("connect to NATS at %q: %w (%w)", urls, err, ctx.Err())
+			return fmt.Errorf("connect to NATS at %s: %w (%w)", shown, err, ctx.Err())
 		case <-time.After(wait):
 		}
 	}
+}
+
+// redacted are the addresses without the credentials that they may hold.
+func redacted(urls []string) string {
+	shown := make([]string, len(urls))
+	for i, text := range urls {
+		if u, err := url.Parse(text); err == nil { // it was checked
+			u.User = nil
+			shown[i] = u.String()
+		}
+	}
+	return strings.Join(shown, ",")
 }
 
 // final reports whether another try would end alike.
@@ -51,8 +64,7 @@ func final(err error) bool {
 	var cert *tls.CertificateVerificationError
 	return errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) || errors.Is(err, nats.ErrAuthRevoked) ||
 		errors.Is(err, nats.ErrSecureConnRequired) || errors.Is(err, nats.ErrSecureConnWanted) ||
-		errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) || errors.As(err, &cert) ||
-		strings.Contains(err.Error(), "invalid port") || strings.Contains(err.Error(), "missing protocol scheme")
+		errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) || errors.As(err, &cert)
 }
 
 func (b *Bus) natsOptions(process nats.InProcessConnProvider) ([]nats.Option, error) {

@@ -27,7 +27,7 @@ import (
 
 func TestConfigSaysAllThatIsWrong(t *testing.T) {
 	cfg := bus.Config{
-		Cluster: "No Good", Name: "a.b", Workers: -1,
+		Cluster: "No Good", Name: "a.b", Workers: -1, URLs: []string{"nats://good", "u:hunter2@host"},
 		Auth: bus.Auth{CredsFile: "c", NKeyFile: "k", UserFile: "u"}, TLS: bus.TLS{CertFile: "c"},
 		Timing: bus.Timing{Window: time.Second},
 	}
@@ -35,10 +35,13 @@ func TestConfigSaysAllThatIsWrong(t *testing.T) {
 	if err == nil {
 		t.Fatal("was taken")
 	}
-	for _, want := range []string{"cluster", "name", "workers", "credentials of several kinds", "password file", "key file", "window"} {
+	for _, want := range []string{"cluster", "name", "address number 2", "workers", "credentials of several kinds", "password file", "key file", "window"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error does not mention %q:\n%v", want, err)
 		}
+	}
+	if strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("the error shows a password: %v", err)
 	}
 }
 
@@ -110,6 +113,14 @@ func TestConnectWithCredentials(t *testing.T) {
 				t.Error("it was tried again, though the answer will not change")
 			}
 		})
+	}
+}
+
+func TestAnErrorShowsNoPassword(t *testing.T) {
+	address := strings.Replace(guarded(t, func(o *server.Options) { o.Username, o.Password = "metal", "hunter2" }), "nats://", "nats://metal:letmein@", 1)
+	_, err := bus.Connect(t.Context(), bus.Config{URLs: []string{address}, Cluster: bustest.Cluster, Name: "test"})
+	if err == nil || strings.Contains(err.Error(), "letmein") || strings.Contains(err.Error(), "metal:") {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -242,6 +243,29 @@ func TestANewerEventIsLeftToNewerReaders(t *testing.T) {
 	if !errors.As(err, &newer) || newer.Needs != 7 {
 		t.Errorf("error %v", err)
 	}
+}
+
+func TestAnOlderServiceKeepsWhatANewerOneWrote(t *testing.T) {
+	s := bustest.Server(t)
+	b := bustest.On(t, s, "powermonitor")
+	nc, js := raw(t, s)
+	bustest.Append(t, b, "u1", bustest.The(created("u1")))
+	intrude(t, nc, "u1", event.SectionPower, `{"state":{"on":false,"watts":{"now":312}}}`, map[string]string{"ce-hostrev": "2"})
+	bustest.Append(t, b, "u1", bustest.The(observed(true)), bustest.The(observed(false)))
+	stream, err := js.Stream(t.Context(), bus.StreamHost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seq, want := range map[uint64]string{3: `"on":true`, 4: `"on":false`} {
+		m, err := stream.GetMsg(t.Context(), seq)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := string(m.Data); !strings.Contains(text, `"watts":{"now":312}`) || !strings.Contains(text, want) {
+			t.Errorf("event %d: %s", seq, text)
+		}
+	}
+	bustest.Clean(t, b)
 }
 
 func TestDataIsKeptByItsDigest(t *testing.T) {

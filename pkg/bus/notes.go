@@ -27,6 +27,7 @@ type notes struct {
 	file    *os.File
 	free    chan int64
 	kv      jetstream.KeyValue
+	watcher jetstream.KeyWatcher
 
 	mu     sync.Mutex
 	deaths map[uint64]int
@@ -68,12 +69,12 @@ func (n *notes) watch(ctx context.Context) (err error) {
 	if n.kv, err = n.b.js.KeyValue(ctx, BucketCrashed); err != nil {
 		return err
 	}
-	w, err := n.kv.Watch(ctx, n.prefix()+"*")
-	if err != nil {
+	if n.watcher, err = n.kv.Watch(ctx, n.prefix()+"*"); err != nil {
 		return err
 	}
+	updates := n.watcher.Updates()
 	go func() {
-		for e := range w.Updates() {
+		for e := range updates {
 			if e != nil { // nil ends what was there at the beginning
 				n.noted(e)
 			}
@@ -173,7 +174,11 @@ func (n *notes) write(slot int64, seq uint64) {
 }
 
 func (n *notes) close() {
-	if n != nil {
-		_ = n.file.Close()
+	if n == nil {
+		return
 	}
+	if n.watcher != nil {
+		_ = n.watcher.Stop()
+	}
+	_ = n.file.Close()
 }
