@@ -21,6 +21,14 @@ func (c *Cluster) SecretVersion(ctx context.Context, namespace, name string) (st
 	return m.version, err
 }
 
+// KnownSecret is the version of a Secret as far as it is remembered, without
+// asking the API.
+func (c *Cluster) KnownSecret(namespace, name string) string {
+	c.refs.mu.Lock()
+	defer c.refs.mu.Unlock()
+	return c.refs.secrets[types.NamespacedName{Namespace: namespace, Name: name}].version
+}
+
 // ClaimSecret marks a Secret as one that a host needs, in one write if any is
 // needed: our label unless it has one of that key, the host as an owner that
 // does not control it, and a finalizer that keeps it until ReleaseSecret. It

@@ -45,3 +45,13 @@ func refuses(err error, field string) bool {
 	}
 	return slices.ContainsFunc(status.ErrStatus.Details.Causes, func(c metav1.StatusCause) bool { return c.Field == field })
 }
+
+// Refused is what the API says against an object that it does not take since
+// a field has a wrong value; nil for any other error.
+func Refused(err error) error {
+	status, is := errors.AsType[*apierrors.StatusError](err)
+	if !is || !apierrors.IsInvalid(status) {
+		return nil
+	}
+	return status
+}

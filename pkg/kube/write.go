@@ -145,9 +145,7 @@ func asMap(v any) map[string]json.RawMessage {
 type Edit struct {
 	// Set are annotations to set.
 	Set map[string]string
-	// Drop are annotations to take away. The edit then fails with ErrConflict
-	// if somebody has changed the host meanwhile, since one of them may have
-	// been set anew.
+	// Drop are annotations to take away.
 	Drop []string
 	// Architecture is the value of spec.architecture, "" to leave it.
 	Architecture string
@@ -156,14 +154,16 @@ type Edit struct {
 // Empty reports whether there is nothing to change.
 func (e Edit) Empty() bool { return len(e.Set) == 0 && len(e.Drop) == 0 && e.Architecture == "" }
 
-// EditHost changes what e says and nothing else.
+// EditHost changes what e says and nothing else. If it takes something away or
+// fills it in, it fails with ErrConflict if somebody has changed the host
+// meanwhile, since that very thing may have been set anew.
 func (c *Cluster) EditHost(ctx context.Context, o *v1alpha1.BareMetalHost, e Edit) (*v1alpha1.BareMetalHost, error) {
 	annotations := map[string]any{}
 	for k, v := range e.Set {
 		annotations[k] = v
 	}
 	meta := map[string]any{"uid": o.UID}
-	if len(e.Drop) > 0 {
+	if len(e.Drop) > 0 || e.Architecture != "" {
 		meta["resourceVersion"] = o.ResourceVersion
 	}
 	for _, k := range e.Drop {

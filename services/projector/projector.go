@@ -1,0 +1,108 @@
+package projector
+
+import (
+	"context"
+	"iter"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/metalbus/metalbus/pkg/bus"
+	"github.com/metalbus/metalbus/pkg/kube"
+	"github.com/metalbus/metalbus/pkg/lifecycle"
+)
+
+// Log is the log of hosts on the bus.
+type Log interface {
+	Load(ctx context.Context, uid string) (lifecycle.Host, error)
+	Snapshots(ctx context.Context, uid string, afterRev uint64) ([]lifecycle.Host, error)
+	Append(ctx context.Context, h lifecycle.Host, f lifecycle.Fact) (lifecycle.Host, error)
+	Hosts(ctx context.Context) iter.Seq2[lifecycle.Host, error]
+	Purge(ctx context.Context, uid string) error
+}
+
+// Documents are what is too large for an event.
+type Documents interface {
+	PutData(ctx context.Context, uid, name string, value any) (digest string, err error)
+	GetData(ctx context.Context, uid, name, digest string, value any) error
+}
+
+// Watcher hands out triggers.
+type Watcher interface {
+	Watch(ctx context.Context, service string, o bus.Observer) error
+}
+
+// Bus is all that the projector needs of the bus.
+type Bus interface {
+	Log
+	Documents
+	Watcher
+}
+
+// name is the service's name, and the Lease's.
+const name = "projector"
+
+// Projector is the service.
+type Projector struct {
+	cfg     Config
+	kube    *kube.Cluster
+	bus     Bus
+	log     *slog.Logger
+	now     func() time.Time
+	metrics *metrics
+	screens *screens
+	looked  *looked
+}
+
+// Options are what a Projector uses of its surroundings.
+type Options struct {
+	Log     *slog.Logger
+	Metrics prometheus.Registerer
+	Now     func() time.Time
+}
+
+// New is a Projector between a cluster and a bus.
+func New(cfg Config, c *kube.Cluster, b Bus, o Options) *Projector {
+	return &Projector{
+		cfg: cfg, kube: c, bus: b, log: o.Log, now: o.Now, metrics: newMetrics(o.Metrics), screens: newScreens(), looked: newLooked(),
+	}
+}
+
+// Run works until ctx ends, or one of its parts cannot go on.
+func (p *Projector) Run(outer context.Context) error {
+	all, ctx := errgroup.WithContext(outer)
+	all.Go(func() error { p.kube.Watch(ctx); return nil })
+	all.Go(func() error { p.kube.Announcer.Run(ctx); return nil })
+	all.Go(func() error {
+		// Triggers of hosts that were not listed yet would all be asked for
+		// one by one.
+		if err := p.kube.Hosts.Synced(ctx); err != nil {
+			return err
+		}
+		return p.bus.Watch(ctx, name, p)
+	})
+	all.Go(func() error { return p.kube.Lead(ctx, "metalbus-"+name, p.lead) })
+	if err := all.Wait(); outer.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// lead is the work of the one replica that turns objects into intents.
+func (p *Projector) lead(ctx context.Context) error {
+	p.looked.clear()
+	all, ctx := errgroup.WithContext(ctx)
+	all.Go(func() error { return p.kube.Serve(ctx, p.cfg.Looks, p.Look) })
+	all.Go(func() error {
+		if err := p.kube.Hosts.Synced(ctx); err != nil {
+			return err
+		}
+		if err := p.sweep(ctx); err != nil && ctx.Err() == nil {
+			p.log.Warn("look at all hosts on the bus", keyError, err) // the next tick does it again
+		}
+		return nil
+	})
+	return all.Wait()
+}

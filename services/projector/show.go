@@ -1,0 +1,144 @@
+package projector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/metalbus/metalbus/api/event"
+	"github.com/metalbus/metalbus/api/v1alpha1"
+	"github.com/metalbus/metalbus/pkg/bus"
+	"github.com/metalbus/metalbus/pkg/kube"
+	"github.com/metalbus/metalbus/pkg/lifecycle"
+)
+
+// Waits before a trigger is looked at once more.
+const (
+	againSoon = 30 * time.Millisecond  // somebody else has written the object
+	againSeen = 150 * time.Millisecond // the watch has not brought the object yet
+	// onTheWay is how many times longer small changes wait while the host is
+	// on its way to another state.
+	onTheWay = 10
+)
+
+// Observe shows on the trigger's object what the bus knows of the host.
+func (p *Projector) Observe(ctx context.Context, t bus.Trigger) (time.Duration, error) {
+	if !t.Wake && quiet(t.Fact) {
+		return 0, nil
+	}
+	o := p.kube.Hosts.Get(t.UID)
+	if o == nil {
+		return p.unseen(ctx, t)
+	}
+	again := t.Wake || t.Deliveries > 1
+	return p.show(ctx, o, lookFor{rev: t.Rev, whole: again || t.Fact == event.Restored || t.Fact == event.Unpaused})
+}
+
+// quiet reports whether a fact never changes what is shown: the steps of an
+// operation are its owner's business, but for its beginning.
+func quiet(fact string) bool {
+	return event.UnderWay(fact) && !strings.HasSuffix(fact, "."+string(event.Started))
+}
+
+// unseen deals with a trigger whose object was not seen: it is gone, or the
+// watch is late, or its namespace is none of ours.
+func (p *Projector) unseen(ctx context.Context, t bus.Trigger) (time.Duration, error) {
+	if t.Fact == event.Forgotten {
+		p.screens.drop(t.UID)
+		return 0, nil
+	}
+	h, err := p.bus.Load(ctx, t.UID)
+	if err != nil || !h.Exists() || !p.kube.Config().Watches(h.Intent.Namespace) {
+		return 0, err
+	}
+	_, err = p.kube.Read(ctx, refOf(h))
+	switch {
+	case errors.Is(err, kube.ErrGone):
+		p.screens.drop(t.UID)
+		return 0, nil
+	case err != nil:
+		return 0, err
+	default:
+		return againSeen, nil
+	}
+}
+
+func refOf(h lifecycle.Host) kube.Ref {
+	return kube.Ref{Namespace: h.Intent.Namespace, Name: h.Intent.Name, UID: h.UID}
+}
+
+// lookFor is what a look at a host is for.
+type lookFor struct {
+	// rev is the revision that is to be shown at least.
+	rev uint64
+	// whole: look at everything, also at what should be done already.
+	whole bool
+}
+
+// show brings an object up to what the bus knows. again > 0 asks to be called
+// once more after that time.
+func (p *Projector) show(ctx context.Context, o *v1alpha1.BareMetalHost, want lookFor) (again time.Duration, err error) {
+	if frozen(o) {
+		return 0, nil // it is shown once it is resumed
+	}
+	s := p.screens.lock(string(o.UID))
+	defer s.mu.Unlock()
+	if !want.whole && s.shows(o, want.rev) {
+		return 0, nil
+	}
+	h, err := p.bus.Load(ctx, string(o.UID))
+	if err != nil || !h.Exists() || standingOf(o, h, p.now()) != follows {
+		return 0, err // a host that does not follow is put right by whoever leads
+	}
+	s.in(h.Epoch)
+	frames, before, err := p.frames(ctx, o, h, s)
+	if err != nil {
+		return 0, err
+	}
+	v := &visit{p: p, o: o, h: h, s: s, before: before, whole: want.whole}
+	again, err = v.pass(ctx, frames)
+	switch {
+	case errors.Is(err, kube.ErrConflict):
+		return againSoon, nil
+	case errors.Is(err, kube.ErrGone):
+		return 0, nil
+	case err == nil && again == 0:
+		s.done = h.Rev
+		if settled(h) {
+			s.last = lifecycle.Host{}
+		}
+	}
+	return again, err
+}
+
+// frames are the revisions of the host that the object does not show yet, and
+// the one before the first whose news are to be told, if it is known.
+func (p *Projector) frames(ctx context.Context, o *v1alpha1.BareMetalHost, h lifecycle.Host, s *screen) (frames []lifecycle.Host, before lifecycle.Host, err error) {
+	since := shownSince(o, h)
+	p.metrics.lag.Observe(float64(h.Rev - since))
+	since = max(since, min(s.done, h.Rev))
+	s.told = max(s.told, since) // by whoever showed it
+	if s.last.Rev == s.told {
+		before = s.last
+	}
+	from := since
+	if s.told == since && since > 0 && before.Rev != since {
+		from-- // the one before is needed too
+	}
+	switch h.Rev {
+	case since:
+		return nil, before, nil
+	case from + 1:
+		return []lifecycle.Host{h}, before, nil
+	}
+	frames, err = p.bus.Snapshots(ctx, h.UID, from)
+	if err != nil {
+		return nil, before, fmt.Errorf("read what host %s went through: %w", h.Name(), err)
+	}
+	if from < since && len(frames) > 0 && frames[0].Rev == since {
+		before, frames = frames[0], frames[1:]
+	}
+	return fit(frames, since), before, nil
+}
