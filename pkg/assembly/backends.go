@@ -64,8 +64,9 @@ func (b Backends) Validate() error {
 // closeTime bounds the logging out of BMC sessions at the end.
 const closeTime = 5 * time.Second
 
-// Open makes the backends. What it returns second lets go of them, and must be called.
-func (b Backends) Open(secrets *kube.Secrets, now func() time.Time) (*backend.Set, func(), error) {
+// Open makes the backends. What it returns second lets go of them, and must be
+// called, at the latest when its context has ended.
+func (b Backends) Open(secrets *kube.Secrets, now func() time.Time) (*backend.Set, func(context.Context), error) {
 	roots, err := b.roots()
 	if err != nil {
 		return nil, nil, err
@@ -83,8 +84,8 @@ func (b Backends) Open(secrets *kube.Secrets, now func() time.Time) (*backend.Se
 			list = append(list, redfish.New(pool, logins{secrets}, redfish.DefaultLimits(), now))
 		}
 	}
-	return backend.NewSet(list[0], list[1:]...), func() {
-		ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	return backend.NewSet(list[0], list[1:]...), func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 		defer cancel()
 		pool.Close(ctx)
 	}, nil

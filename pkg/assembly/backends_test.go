@@ -39,7 +39,7 @@ func TestTheFirstBackendIsTheDefault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stop()
+	defer stop(t.Context())
 	for asked, want := range map[string]string{"": "fixture", "redfish": "redfish"} {
 		b, err := set.Of(lifecycle.Host{Intent: event.Intent{Backend: asked}})
 		if err != nil || b.Name() != want {

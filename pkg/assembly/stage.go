@@ -43,7 +43,7 @@ func (s *Stage) Run(ctx context.Context, f *service.Frame, newWorker func(*backe
 	if err != nil {
 		return err
 	}
-	defer closeBackends()
+	defer closeBackends(ctx)
 	return Serve(ctx, f, s.Bus, func(b *bus.Bus) bus.Worker { return newWorker(backends, b) })
 }
 

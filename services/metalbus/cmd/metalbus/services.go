@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/metalbus/metalbus/pkg/assembly"
+	"github.com/metalbus/metalbus/pkg/backend"
+	"github.com/metalbus/metalbus/pkg/bus"
+	"github.com/metalbus/metalbus/pkg/kube"
+	"github.com/metalbus/metalbus/pkg/service"
+	"github.com/metalbus/metalbus/services/inspector"
+	"github.com/metalbus/metalbus/services/metalbus"
+	"github.com/metalbus/metalbus/services/powermonitor"
+	"github.com/metalbus/metalbus/services/projector"
+	"github.com/metalbus/metalbus/services/provisioner"
+	"github.com/metalbus/metalbus/services/registrar"
+)
+
+// services are those of metalbus, as `metalbus up` runs them.
+func services() []metalbus.Service {
+	return []metalbus.Service{
+		{Name: "projector", Run: runProjector},
+		stage("registrar", func(f *service.Frame, s metalbus.Shared, _ *bus.Bus) bus.Worker {
+			return registrar.New(s.Backends, f.Now, registrar.DefaultConfig())
+		}),
+		stage("inspector", func(_ *service.Frame, s metalbus.Shared, b *bus.Bus) bus.Worker {
+			return inspector.New(s.Backends, b)
+		}),
+		stage("provisioner", func(_ *service.Frame, s metalbus.Shared, _ *bus.Bus) bus.Worker {
+			return provisioner.New(s.Backends, provisioner.DefaultConfig())
+		}),
+		stage("powermonitor", func(_ *service.Frame, s metalbus.Shared, _ *bus.Bus) bus.Worker {
+			return powermonitor.New(s.Backends, powermonitor.DefaultConfig())
+		}),
+	}
+}
+
+func runProjector(ctx context.Context, f *service.Frame, s metalbus.Shared) error {
+	cluster, err := kube.Open(s.Kube, kube.Options{Log: f.Log, Metrics: f.Metrics, Now: f.Now})
+	if err != nil {
+		return err
+	}
+	b, closeBus, err := assembly.Connect(ctx, f, s.Bus, s.Server...)
+	if err != nil {
+		return err
+	}
+	defer closeBus()
+	return projector.New(projector.DefaultConfig(), cluster, b, projector.Options{Log: f.Log, Metrics: f.Metrics, Now: f.Now}).Run(ctx)
+}
+
+// openBackends makes the backend that hosts go to.
+func openBackends(name string, delay time.Duration, access kube.Access, now func() time.Time) (*backend.Set, func(context.Context), error) {
+	secrets, err := kube.OpenSecrets(access)
+	if err != nil {
+		return nil, nil, err
+	}
+	return assembly.Backends{Names: []string{name}, FixtureDelay: delay}.Open(secrets, now)
+}
+
+// stage is a stage service with the worker that newWorker makes.
+func stage(name string, newWorker func(*service.Frame, metalbus.Shared, *bus.Bus) bus.Worker) metalbus.Service {
+	return metalbus.Service{Name: name, Run: func(ctx context.Context, f *service.Frame, s metalbus.Shared) error {
+		return assembly.Serve(ctx, f, s.Bus, func(b *bus.Bus) bus.Worker { return newWorker(f, s, b) }, s.Server...)
+	}}
+}

@@ -1,0 +1,81 @@
+package metalbus
+
+import (
+	"context"
+	"io"
+	"time"
+
+	cloudevents "github.com/cloudevents/sdk-go/v2/event"
+
+	"github.com/metalbus/metalbus/pkg/bus"
+	"github.com/metalbus/metalbus/pkg/lifecycle"
+)
+
+// OpenDoor makes a folder look as that of a running installation, until stop.
+func OpenDoor(ctx context.Context, dir string, server pipes, cfg bus.Config) (stop func() error, err error) {
+	f := folder(dir)
+	release, err := f.take()
+	if err != nil {
+		return nil, err
+	}
+	s, err := openSocket(ctx, f.path("nats.sock"), server)
+	if err != nil {
+		return nil, err
+	}
+	err = writeJSON(f.running(), running{Bus: cfg, Socket: s.path})
+	return func() error {
+		release()
+		return s.close()
+	}, err
+}
+
+// Screen is a painter on a terminal of a size.
+type Screen struct{ p painter }
+
+// NewScreen paints on out.
+func NewScreen(out io.Writer, size func() (width, height int)) *Screen {
+	return &Screen{painter{out: out, size: size}}
+}
+
+// Paint shows a frame.
+func (s *Screen) Paint(lines ...string) { s.p.paint(lines) }
+
+// Print puts text above the frame.
+func (s *Screen) Print(text string) { s.p.print(text) }
+
+// Natural compares names as people count.
+func Natural(a, b string) int { return natural(a, b) }
+
+// Settled reports whether a host is as asked.
+func Settled(h lifecycle.Host) bool { return settled(h) }
+
+// Frame is what a terminal shows of hosts and events.
+func Frame(hosts []lifecycle.Host, events []cloudevents.Event) []string {
+	return fleetOf(hosts, events).summary().frame(newStyles(io.Discard), "title")
+}
+
+// Line is the same in one line.
+func Line(hosts []lifecycle.Host) string { return fleetOf(hosts, nil).summary().line() }
+
+func fleetOf(hosts []lifecycle.Host, events []cloudevents.Event) *fleet {
+	f := &fleet{now: func() time.Time { return time.Time{} }, hosts: map[string]lifecycle.Host{}, stale: map[string]bool{}}
+	for _, e := range events {
+		f.hear(readRecord(e))
+	}
+	for _, h := range hosts {
+		f.hosts[h.UID] = h
+	}
+	return f
+}
+
+// Report sums up hosts and their events, and what they cost.
+func Report(hosts []lifecycle.Host, events []cloudevents.Event, writes, requests int) string {
+	stories := map[string][]record{}
+	for _, e := range events {
+		r := readRecord(e)
+		stories[r.UID] = append(stories[r.UID], r)
+	}
+	r := newReport(hosts, stories)
+	r.Writes, r.Requests = writes, requests
+	return r.text(newStyles(io.Discard))
+}

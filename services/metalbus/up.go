@@ -1,0 +1,141 @@
+package metalbus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/metalbus/metalbus/pkg/backend/redfish"
+)
+
+// pretending is the name of the backend without hardware.
+const pretending = "fixture"
+
+func (t Tool) upCommand() *cobra.Command {
+	var o siteOptions
+	var data string
+	cmd := &cobra.Command{
+		Use: "up", Short: "Run a whole installation in this process", Args: arguments(0, 0, "no argument"),
+		Long: "Run a whole installation in this process until interrupted: NATS, a Kubernetes API, a rack of simulated\n" +
+			"BMCs, and the five services. Everything is kept in one folder; the next run there goes on where this one\n" +
+			"ended, with the hosts as they were.\n\n" +
+			"  metalbus up --hosts 50\n" +
+			"  metalbus up --image http://images.example/live.iso   # hosts that boot a live ISO",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.Data, o.Grow = folder(data), cmd.Flags().Changed("hosts")
+			if err := o.validate(cmd.Flags()); err != nil {
+				return usageError{err}
+			}
+			return t.up(cmd.Context(), o)
+		},
+	}
+	fs := cmd.Flags()
+	o.Rack.bind(fs, 50)
+	fs.StringVar(&data, "data", t.defaultFolder(), "`folder` that keeps everything")
+	fs.StringVarP(&o.Namespace, "namespace", "n", "default", "`namespace` of the hosts")
+	fs.StringVar(&o.Image, "image", "", "`URL` of a live ISO that new hosts are to boot; empty leaves them available")
+	fs.StringVar(&o.Backend, "backend", redfish.Name, "`backend` of the hosts: redfish, or fixture, which pretends and forgets at the end")
+	fs.StringVar(&o.Kubeconfig, "kubeconfig", "", "`file` of a cluster to use instead of an API of our own")
+	fs.StringVar(&o.Kubeapi, "kubeapi", "", "`program` that plays the Kubernetes API; looked for beside metalbus and on the PATH if empty")
+	fs.StringVar(&o.Listen, "nats-listen", "", "loopback `address` at which programs of others may reach the bus, such as 127.0.0.1:4222; without a password")
+	o.bindBus(fs)
+	o.Frame.Bind(fs)
+	fs.Lookup("health-address").DefValue, o.Frame.HealthAddress = "", ""
+	return cmd
+}
+
+// bindBus binds the flags of a NATS server of others.
+func (o *siteOptions) bindBus(fs *pflag.FlagSet) {
+	o.Bus.Bind(fs)
+	fs.Lookup("nats-url").DefValue, o.Bus.URLs = "[]", nil
+	fs.Lookup("nats-url").Usage = "NATS `servers` to use instead of one in this process"
+	fs.IntVar(&o.Replicas, "replicas", 1, "`number` of copies of the bus's streams")
+	_ = fs.MarkHidden("state-dir") // it is in the data folder
+	_ = fs.MarkHidden("nats-api-prefix")
+}
+
+func (o *siteOptions) validate(fs *pflag.FlagSet) error {
+	if !fs.Changed("nats-url") {
+		o.Bus.URLs = nil
+	}
+	errs := []error{o.Rack.validate(), o.Frame.Validate(), oneOf("backend", o.Backend, redfish.Name, pretending)}
+	o.Bus.Name = name
+	errs = append(errs, o.Bus.Validate())
+	if o.Namespace == "" {
+		errs = append(errs, errors.New("namespace is empty: name one"))
+	}
+	if o.Listen != "" && !loopback(o.Listen) {
+		errs = append(errs, fmt.Errorf("nats-listen %q: want a loopback address, since no password is asked for; run a NATS server of your own for others", o.Listen))
+	}
+	return errors.Join(errs...)
+}
+
+func loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	ip := net.ParseIP(host)
+	return err == nil && (host == "localhost" || (ip != nil && ip.IsLoopback()))
+}
+
+func (t Tool) up(ctx context.Context, o siteOptions) error {
+	s := &site{siteOptions: o, tool: t, console: t.newConsole()}
+	err := s.up(ctx)
+	if ctx.Err() != nil {
+		s.console.print("")
+		s.console.say("stopping; Ctrl-C once more ends at once")
+		err = nil
+	}
+	return errors.Join(err, s.close())
+}
+
+func (s *site) up(ctx context.Context) error {
+	ctx, err := s.open(ctx)
+	if err != nil {
+		return err
+	}
+	s.startServices(ctx)
+	if err := s.declare(ctx); err != nil {
+		return cause(ctx, err)
+	}
+	w, err := s.newWatcher(ctx, "metalbus up")
+	if err != nil {
+		return cause(ctx, err)
+	}
+	if err := w.untilSettled(ctx); err != nil {
+		return err
+	}
+	w.below = s.ready(w.fleet.summary())
+	if !s.console.live() {
+		s.console.print(strings.Join(w.below, "\n"))
+	}
+	return w.show(ctx, func(summary) (bool, error) { return false, nil })
+}
+
+// ready says that all is as it was asked to be, and what to try.
+func (s *site) ready(all summary) []string {
+	lines := []string{"", s.console.style.good.Render(fmt.Sprintf("Ready after %s: %s.", seconds(s.console.now().Sub(s.console.began)), all.line())), ""}
+	return append(append(lines, s.toTry()...), "", "Ctrl-C stops everything; the next run goes on from here.")
+}
+
+// toTry are three things to try.
+func (s *site) toTry() []string {
+	host := "NAMESPACE/NAME"
+	if hosts := s.rack.sim.Hosts(); len(hosts) > 0 {
+		host = s.Namespace + "/" + hosts[0].Name()
+	}
+	own := s.tool.Program
+	if s.Data != folder(s.tool.defaultFolder()) {
+		own += " --data " + string(s.Data)
+	}
+	return []string{
+		"  export KUBECONFIG=" + s.kubeconfig,
+		"",
+		"  kubectl get bmh -n " + s.Namespace + "    # the hosts, as Kubernetes shows them",
+		"  " + own + " events -f    # every step of every host, as it happens",
+		"  " + own + " host show " + host + "    # all that is known of one",
+	}
+}
