@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -67,10 +68,14 @@ func TestWebhooksAreAsked(t *testing.T) {
 	lab.Eventually(t, patience, "be refused by the webhook", func() error {
 		n++
 		err := kube.Client.Create(t.Context(), configMap(namespace, fmt.Sprint("made-", n)))
-		if err == nil || !strings.Contains(err.Error(), "not today") {
-			return fmt.Errorf("got %v", err)
+		switch {
+		case err == nil:
+			return errors.New("it was not")
+		case strings.Contains(err.Error(), "not today"):
+			return nil
+		default:
+			return err
 		}
-		return nil
 	})
 }
 
@@ -147,10 +152,14 @@ func gone(t *testing.T, kube *lab.Kube, object client.Object) {
 	t.Helper()
 	lab.Eventually(t, patience, fmt.Sprintf("%T %s is gone", object, object.GetName()), func() error {
 		err := kube.Client.Get(t.Context(), client.ObjectKeyFromObject(object), object)
-		if apierrors.IsNotFound(err) {
+		switch {
+		case err == nil:
+			return errors.New("it is there")
+		case apierrors.IsNotFound(err):
 			return nil
+		default:
+			return err
 		}
-		return fmt.Errorf("it is there: %v", err)
 	})
 }
 

@@ -22,9 +22,9 @@ import (
 const soon = 3 * time.Second
 
 func TestAStartInTheSameFolderFindsEverythingAgain(t *testing.T) {
-	for name, end := range map[string]func(*testing.T, *lab.Process){
-		"after a stop":  func(t *testing.T, p *lab.Process) { p.Stop(t) },
-		"after a crash": func(_ *testing.T, p *lab.Process) { p.Kill() },
+	for name, end := range map[string]func(*lab.Process){
+		"after a stop":  func(p *lab.Process) { p.Stop(t) },
+		"after a crash": (*lab.Process).Kill,
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "state")
@@ -34,7 +34,7 @@ func TestAStartInTheSameFolderFindsEverythingAgain(t *testing.T) {
 			if err := first.Client.Create(t.Context(), made); err != nil {
 				t.Fatal(err)
 			}
-			end(t, first.Process())
+			end(first.Process())
 
 			second := shared.StartKube(t, dir)
 			if after := read(t, second.Kubeconfig); after != before {

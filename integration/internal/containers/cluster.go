@@ -29,15 +29,15 @@ type Cluster struct {
 
 // StartCluster runs a cluster for the test, with its clients on the network
 // inside.
-func (s *Session) StartCluster(t testing.TB, inside *Network) *Cluster {
-	t.Helper()
-	c := &Cluster{Routes: s.Network(t), Nodes: map[string]*Container{}}
+func (s *Session) StartCluster(tb testing.TB, inside *Network) *Cluster {
+	tb.Helper()
+	c := &Cluster{Routes: s.Network(tb), Nodes: map[string]*Container{}}
 	var urls, insideURLs []string
 	for _, name := range []string{"n1", "n2", "n3"} {
-		port := lab.FreePort(t)
+		port := lab.FreePort(tb)
 		// Another name for clients, or routes would cross their network too.
 		forClients := "nats-" + name
-		c.Nodes[name] = s.Start(t, programs.NATSServer, name, map[*Network]string{inside: forClients, c.Routes: name},
+		c.Nodes[name] = s.Start(tb, programs.NATSServer, name, map[*Network]string{inside: forClients, c.Routes: name},
 			Publish("4222/tcp", port),
 			withVolume("/data"),
 			// Without advertising, clients keep to the addresses that they were

@@ -31,12 +31,12 @@ type Network struct {
 }
 
 // Network makes a network for the test.
-func (s *Session) Network(t testing.TB) *Network {
-	t.Helper()
-	n, err := tcnetwork.New(t.Context(), tcnetwork.WithLabels(map[string]string{label: s.name}))
-	testcontainers.CleanupNetwork(t, n)
+func (s *Session) Network(tb testing.TB) *Network {
+	tb.Helper()
+	n, err := tcnetwork.New(tb.Context(), tcnetwork.WithLabels(map[string]string{label: s.name}))
+	testcontainers.CleanupNetwork(tb, n)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return &Network{Name: n.Name, id: n.ID}
 }
@@ -53,13 +53,13 @@ type Container struct {
 // Start runs the image of a program on the given networks, each with the name
 // by which the others there find it. The container is as tight as in production: no rights, no
 // capabilities, nothing writable but /data and /tmp.
-func (s *Session) Start(t testing.TB, program, name string, aliases map[*Network]string, options ...testcontainers.ContainerCustomizer) *Container {
-	t.Helper()
-	engine, err := testcontainers.NewDockerClientWithOpts(t.Context())
+func (s *Session) Start(tb testing.TB, program, name string, aliases map[*Network]string, options ...testcontainers.ContainerCustomizer) *Container {
+	tb.Helper()
+	engine, err := testcontainers.NewDockerClientWithOpts(tb.Context())
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { _ = engine.Close() })
+	tb.Cleanup(func() { _ = engine.Close() })
 	all := []testcontainers.ContainerCustomizer{
 		testcontainers.WithLabels(map[string]string{label: s.name}),
 		testcontainers.WithHostConfigModifier(harden),
@@ -67,11 +67,11 @@ func (s *Session) Start(t testing.TB, program, name string, aliases map[*Network
 	for n, alias := range aliases {
 		all = append(all, tcnetwork.WithNetworkName([]string{alias}, n.Name))
 	}
-	c, err := testcontainers.Run(t.Context(), "metalbus/"+program+":dev", append(all, options...)...)
-	t.Cleanup(func() { showLog(t, name, c) })
-	testcontainers.CleanupContainer(t, c, testcontainers.StopTimeout(0))
+	c, err := testcontainers.Run(tb.Context(), "metalbus/"+program+":dev", append(all, options...)...)
+	tb.Cleanup(func() { showLog(tb, name, c) })
+	testcontainers.CleanupContainer(tb, c, testcontainers.StopTimeout(0))
 	if err != nil {
-		t.Fatalf("start %s: %v", name, err)
+		tb.Fatalf("start %s: %v", name, err)
 	}
 	return &Container{DockerContainer: c, Name: name, engine: engine, aliases: aliases}
 }
@@ -98,72 +98,73 @@ func Publish(port string, at int) testcontainers.CustomizeRequestOption {
 }
 
 // Kill ends the container's program as a crash would.
-func (c *Container) Kill(t testing.TB) {
-	t.Helper()
-	_, err := c.engine.ContainerKill(t.Context(), c.GetContainerID(), client.ContainerKillOptions{Signal: "KILL"})
-	c.check(t, "kill", err)
+func (c *Container) Kill(tb testing.TB) {
+	tb.Helper()
+	_, err := c.engine.ContainerKill(tb.Context(), c.GetContainerID(), client.ContainerKillOptions{Signal: "KILL"})
+	c.check(tb, "kill", err)
 }
 
 // Revive runs a killed or stopped container again, with what it had stored.
-func (c *Container) Revive(t testing.TB) {
-	t.Helper()
-	_, err := c.engine.ContainerStart(t.Context(), c.GetContainerID(), client.ContainerStartOptions{})
-	c.check(t, "start", err)
+func (c *Container) Revive(tb testing.TB) {
+	tb.Helper()
+	_, err := c.engine.ContainerStart(tb.Context(), c.GetContainerID(), client.ContainerStartOptions{})
+	c.check(tb, "start", err)
 }
 
 // Pause freezes the container: its peers see silence, not a refusal.
-func (c *Container) Pause(t testing.TB) {
-	t.Helper()
-	_, err := c.engine.ContainerPause(t.Context(), c.GetContainerID(), client.ContainerPauseOptions{})
-	c.check(t, "pause", err)
+func (c *Container) Pause(tb testing.TB) {
+	tb.Helper()
+	_, err := c.engine.ContainerPause(tb.Context(), c.GetContainerID(), client.ContainerPauseOptions{})
+	c.check(tb, "pause", err)
 }
 
 // Resume thaws a paused container.
-func (c *Container) Resume(t testing.TB) {
-	t.Helper()
-	_, err := c.engine.ContainerUnpause(t.Context(), c.GetContainerID(), client.ContainerUnpauseOptions{})
-	c.check(t, "resume", err)
+func (c *Container) Resume(tb testing.TB) {
+	tb.Helper()
+	_, err := c.engine.ContainerUnpause(tb.Context(), c.GetContainerID(), client.ContainerUnpauseOptions{})
+	c.check(tb, "resume", err)
 }
 
 // CutOff takes the container off a network, with its connections hanging.
-func (c *Container) CutOff(t testing.TB, n *Network) {
-	t.Helper()
-	_, err := c.engine.NetworkDisconnect(t.Context(), n.id, client.NetworkDisconnectOptions{Container: c.GetContainerID()})
-	c.check(t, "cut off", err)
+func (c *Container) CutOff(tb testing.TB, n *Network) {
+	tb.Helper()
+	_, err := c.engine.NetworkDisconnect(tb.Context(), n.id, client.NetworkDisconnectOptions{Container: c.GetContainerID()})
+	c.check(tb, "cut off", err)
 }
 
 // Rejoin brings it back, under the same name and another address.
-func (c *Container) Rejoin(t testing.TB, n *Network) {
-	t.Helper()
-	_, err := c.engine.NetworkConnect(t.Context(), n.id, client.NetworkConnectOptions{
+func (c *Container) Rejoin(tb testing.TB, n *Network) {
+	tb.Helper()
+	_, err := c.engine.NetworkConnect(tb.Context(), n.id, client.NetworkConnectOptions{
 		Container:      c.GetContainerID(),
 		EndpointConfig: &network.EndpointSettings{Aliases: []string{c.aliases[n]}},
 	})
-	c.check(t, "rejoin", err)
+	c.check(tb, "rejoin", err)
 }
 
-func (c *Container) check(t testing.TB, verb string, err error) {
-	t.Helper()
+func (c *Container) check(tb testing.TB, verb string, err error) {
+	tb.Helper()
 	if err != nil {
-		t.Fatalf("%s %s: %v", verb, c.Name, err)
+		tb.Fatalf("%s %s: %v", verb, c.Name, err)
 	}
 }
 
 // showLog shows the end of a container's log if the test has failed.
-func showLog(t testing.TB, name string, c *testcontainers.DockerContainer) {
-	if !t.Failed() || c == nil {
+func showLog(tb testing.TB, name string, c *testcontainers.DockerContainer) {
+	tb.Helper()
+	if !tb.Failed() || c == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), 10*time.Second)
 	defer cancel()
 	log, err := c.Logs(ctx)
 	if err != nil {
-		t.Logf("%s: no log: %v", name, err)
+		tb.Logf("%s: no log: %v", name, err)
 		return
 	}
 	defer log.Close()
 	var text bytes.Buffer
 	_, _ = io.Copy(&text, log)
 	tail := text.Bytes()[max(0, text.Len()-lastBytes):]
-	t.Logf("%s, the end of its log:\n%s", name, strings.ToValidUTF8(string(tail), ""))
+	tb.Logf("%s, the end of its log:\n%s", name, strings.ToValidUTF8(string(tail), ""))
 }

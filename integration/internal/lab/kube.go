@@ -36,15 +36,15 @@ type Kube struct {
 // StartKube runs an API of the test's own, with its state in dir. After Stop
 // or Kill, another one in the same dir goes on from there under the same
 // kubeconfig. Args are further flags of kubeapi.
-func (l *Lab) StartKube(t testing.TB, dir string, args ...string) *Kube {
-	t.Helper()
-	k, err := l.startKube(dir, nextLog(t, programs.Kubeapi), args...)
+func (l *Lab) StartKube(tb testing.TB, dir string, args ...string) *Kube {
+	tb.Helper()
+	k, err := l.startKube(dir, nextLog(tb, programs.Kubeapi), args...)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		k.process.end()
-		k.process.report(t)
+		k.process.report(tb)
 	})
 	return k
 }
@@ -93,43 +93,43 @@ func Scheme() *runtime.Scheme {
 func (k *Kube) Process() *Process { return k.process }
 
 // Namespace makes a namespace for the test, and deletes it afterwards.
-func (k *Kube) Namespace(t testing.TB) string {
-	t.Helper()
+func (k *Kube) Namespace(tb testing.TB) string {
+	tb.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
-	if err := k.Client.Create(t.Context(), namespace); err != nil {
-		t.Fatal(err)
+	if err := k.Client.Create(tb.Context(), namespace); err != nil {
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() {
-		ctx, cancel := cleanupContext(t)
+	tb.Cleanup(func() {
+		ctx, cancel := cleanupContext(tb)
 		defer cancel()
 		if err := k.Client.Delete(ctx, namespace); err != nil {
-			t.Logf("delete namespace %s: %v", namespace.Name, err)
+			tb.Logf("delete namespace %s: %v", namespace.Name, err)
 		}
 	})
 	return namespace.Name
 }
 
 // As is a client with the rights of another user, by impersonation.
-func (k *Kube) As(t testing.TB, user string, groups ...string) client.Client {
-	t.Helper()
+func (k *Kube) As(tb testing.TB, user string, groups ...string) client.Client {
+	tb.Helper()
 	config := rest.CopyConfig(k.Config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
-	return newClient(t, config)
+	return newClient(tb, config)
 }
 
 // WithToken is a client that shows another user's token.
-func (k *Kube) WithToken(t testing.TB, token string) client.Client {
-	t.Helper()
+func (k *Kube) WithToken(tb testing.TB, token string) client.Client {
+	tb.Helper()
 	config := rest.CopyConfig(k.Config)
 	config.BearerToken = token
-	return newClient(t, config)
+	return newClient(tb, config)
 }
 
-func newClient(t testing.TB, config *rest.Config) client.Client {
-	t.Helper()
+func newClient(tb testing.TB, config *rest.Config) client.Client {
+	tb.Helper()
 	c, err := client.New(config, client.Options{Scheme: Scheme()})
 	if err != nil {
-		t.Fatal(fmt.Errorf("make a client: %w", err))
+		tb.Fatal(fmt.Errorf("make a client: %w", err))
 	}
 	return c
 }

@@ -24,17 +24,17 @@ type NATS struct {
 }
 
 // StartNATS runs a server for the test. Args are further flags of nats-server.
-func (l *Lab) StartNATS(t testing.TB, args ...string) *NATS {
-	t.Helper()
-	port := FreePort(t)
+func (l *Lab) StartNATS(tb testing.TB, args ...string) *NATS {
+	tb.Helper()
+	port := FreePort(tb)
 	n := &NATS{
 		URL: fmt.Sprintf("nats://127.0.0.1:%d", port),
 		lab: l,
 		args: append([]string{
-			"--addr", "127.0.0.1", "--port", fmt.Sprint(port), "--jetstream", "--store_dir", t.TempDir(),
+			"--addr", "127.0.0.1", "--port", fmt.Sprint(port), "--jetstream", "--store_dir", tb.TempDir(),
 		}, args...),
 	}
-	n.Restart(t)
+	n.Restart(tb)
 	return n
 }
 
@@ -43,10 +43,10 @@ func (n *NATS) Process() *Process { return n.process }
 
 // Restart runs the server again after its process was stopped or killed, at
 // the same address and with what it had stored.
-func (n *NATS) Restart(t testing.TB) {
-	t.Helper()
-	n.process = n.lab.Start(t, programs.NATSServer, nil, n.args...)
-	Eventually(t, natsPatience, "reach the NATS server", func() error {
+func (n *NATS) Restart(tb testing.TB) {
+	tb.Helper()
+	n.process = n.lab.Start(tb, programs.NATSServer, nil, n.args...)
+	Eventually(tb, natsPatience, "reach the NATS server", func() error {
 		nc, err := nats.Connect(n.URL)
 		if err == nil {
 			nc.Close()
@@ -56,11 +56,11 @@ func (n *NATS) Restart(t testing.TB) {
 }
 
 // FreePort is a loopback port that nobody listens on.
-func FreePort(t testing.TB) int {
-	t.Helper()
+func FreePort(tb testing.TB) int {
+	tb.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	defer l.Close()
 	return l.Addr().(*net.TCPAddr).Port

@@ -36,22 +36,23 @@ type Process struct {
 
 // Start runs one of our programs until the test ends. It inherits the
 // environment of the tests and adds env to it, as "NAME=value".
-func (l *Lab) Start(t testing.TB, program string, env []string, args ...string) *Process {
-	t.Helper()
-	p, err := start(l.Program(program), nextLog(t, program), env, nil, args...)
+func (l *Lab) Start(tb testing.TB, program string, env []string, args ...string) *Process {
+	tb.Helper()
+	p, err := start(l.Program(program), nextLog(tb, program), env, nil, args...)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		p.end()
-		p.report(t)
+		p.report(tb)
 	})
 	return p
 }
 
 // nextLog is a file for the log of one more process of this test.
-func nextLog(t testing.TB, program string) string {
-	dir := t.ArtifactDir()
+func nextLog(tb testing.TB, program string) string {
+	tb.Helper()
+	dir := tb.ArtifactDir()
 	for n := 1; ; n++ {
 		path := filepath.Join(dir, fmt.Sprintf("%s-%d.log", program, n))
 		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
@@ -108,13 +109,13 @@ func (p *Process) ExitCode() int {
 
 // Stop tells the process to stop and waits until it has. A process that does
 // not fails the test.
-func (p *Process) Stop(t testing.TB) {
-	t.Helper()
+func (p *Process) Stop(tb testing.TB) {
+	tb.Helper()
 	p.signal(syscall.SIGTERM)
 	select {
 	case <-p.done:
 	case <-time.After(grace):
-		t.Errorf("%s did not stop within %s of SIGTERM", p.Name, grace)
+		tb.Errorf("%s did not stop within %s of SIGTERM", p.Name, grace)
 		p.Kill()
 	}
 }
@@ -149,9 +150,10 @@ func (p *Process) end() {
 }
 
 // report shows the end of the log of a failed test's process.
-func (p *Process) report(t testing.TB) {
-	if t.Failed() {
-		t.Logf("%s (exit code %d), the end of its log:\n%s", p.Name, p.ExitCode(), p.tail())
+func (p *Process) report(tb testing.TB) {
+	tb.Helper()
+	if tb.Failed() {
+		tb.Logf("%s (exit code %d), the end of its log:\n%s", p.Name, p.ExitCode(), p.tail())
 	}
 }
 

@@ -17,8 +17,8 @@ const (
 
 // Eventually tries do until it succeeds. It ends the test when the patience is
 // used up, with what do said last.
-func Eventually(t testing.TB, patience time.Duration, what string, do func() error) {
-	t.Helper()
+func Eventually(tb testing.TB, patience time.Duration, what string, do func() error) {
+	tb.Helper()
 	begin := time.Now()
 	ticks := time.NewTicker(pause)
 	defer ticks.Stop()
@@ -27,23 +27,24 @@ func Eventually(t testing.TB, patience time.Duration, what string, do func() err
 		took := time.Since(begin).Round(time.Millisecond)
 		if err == nil {
 			if took > long {
-				t.Logf("%s: took %s", what, took)
+				tb.Logf("%s: took %s", what, took)
 			}
 			return
 		}
 		if took > patience {
-			t.Fatalf("%s: not within %s: %v", what, patience, err)
+			tb.Fatalf("%s: not within %s: %v", what, patience, err)
 		}
 		select {
 		case <-ticks.C:
-		case <-t.Context().Done():
-			t.Fatalf("%s: the test is over: %v", what, err)
+		case <-tb.Context().Done():
+			tb.Fatalf("%s: the test is over: %v", what, err)
 		}
 	}
 }
 
 // cleanupContext is for what a test does after its end, when its own context
 // has ended too.
-func cleanupContext(t testing.TB) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(t.Context()), cleanupPatience)
+func cleanupContext(tb testing.TB) (context.Context, context.CancelFunc) {
+	tb.Helper()
+	return context.WithTimeout(context.WithoutCancel(tb.Context()), cleanupPatience)
 }
