@@ -4,8 +4,6 @@ import (
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/metalbus/metalbus/api/event"
 )
 
 // metrics of one service's connection. Which service it is, the service's frame
@@ -15,7 +13,7 @@ type metrics struct {
 
 	events, refused, claims, wakes, external, dead *prometheus.CounterVec
 
-	conflicts, stale, missed, restored, newer, reconnects, panics prometheus.Counter
+	conflicts, stale, missed, newer, reconnects, panics prometheus.Counter
 }
 
 func newMetrics() *metrics {
@@ -46,7 +44,6 @@ func newMetrics() *metrics {
 		conflicts:  counter("cas_conflicts_total", "Appends that lost a race."),
 		stale:      counter("stale_reads_total", "Reads that were older than their trigger."),
 		missed:     counter("claim_window_missed_total", "Claims that were not used since the process had been held up."),
-		restored:   counter("restored_total", "Hosts that were rebuilt from their objects."),
 		newer:      counter("schema_newer_total", "Messages left to a newer version."),
 		reconnects: counter("forced_reconnects_total", "Connections given up since requests were not answered."),
 		panics:     counter("panics_total", "Handlers that panicked."),
@@ -56,7 +53,7 @@ func newMetrics() *metrics {
 func (m *metrics) all() []prometheus.Collector {
 	return []prometheus.Collector{
 		m.age, m.handle, m.opAge, m.events, m.refused, m.claims, m.wakes, m.external, m.dead,
-		m.conflicts, m.stale, m.missed, m.restored, m.newer, m.reconnects, m.panics,
+		m.conflicts, m.stale, m.missed, m.newer, m.reconnects, m.panics,
 	}
 }
 
@@ -78,9 +75,6 @@ func (b *Bus) Collect(ch chan<- prometheus.Metric) {
 
 // observeEnd notes what an appended event means for the metrics.
 func (b *Bus) observeEnd(d draft) {
-	if d.fact.Name() == event.Restored {
-		b.m.restored.Inc()
-	}
 	before, after := d.before.Work(d.fact.Section()).Op, d.after.Work(d.fact.Section()).Op
 	if before == nil || after != nil {
 		return
