@@ -28,7 +28,9 @@ func Facts() []FactInfo {
 		for _, p := range phases() {
 			facts = append(facts, FactInfo{k.Section(), k.Fact(p), k.meaning() + ": " + p.meaning()})
 		}
-		facts = append(facts, plainFacts()[k]...)
+		if more, last := plainFacts()[k]; last {
+			facts = append(append(facts, more...), troubles(k.Section())...)
+		}
 	}
 	return facts
 }
@@ -51,10 +53,15 @@ func plainFacts() map[Kind][]FactInfo {
 			{SectionRegistration, NodeLost, "The backend no longer knows the host."},
 		},
 		Inspect: {
+			{SectionInspection, InspectBegun, "Another inspection is at hand, and nothing was written for it yet."},
+			{SectionInspection, SlotAwaited, "The host waits for a slot to be inspected in."},
 			{SectionInspection, InspectSkipped, "Inspection is disabled."},
 			{SectionInspection, DetailsSupplied, "The user gave the hardware details."},
 		},
 		Service: {
+			{SectionProvisioning, PrepareBegun, "Settings are to be applied, and nothing was written for it yet."},
+			{SectionProvisioning, DeployBegun, "An image is to be brought to the host, and nothing was written for it yet."},
+			{SectionProvisioning, UndeployBegun, "The image is to go, and nothing was written for it yet."},
 			{SectionProvisioning, ExternalEntered, "The disk is somebody else's from now on."},
 			{SectionProvisioning, ExternalLeft, "The disk is ours again, with the image that the specification names."},
 			{SectionProvisioning, UndeployAbandoned, "The host had to go before it could be cleaned."},
@@ -68,6 +75,14 @@ func plainFacts() map[Kind][]FactInfo {
 			{SectionPower, FaultChanged, "The backend lost control of the host's power, or has it again."},
 			{SectionPower, HealthChanged, "The hardware's own health report changed."},
 		},
+	}
+}
+
+// troubles are the facts about trouble that is not the host's own.
+func troubles(s Section) []FactInfo {
+	return []FactInfo{
+		{s, Stalled, "What the host waits for, such as its backend, has not answered for minutes."},
+		{s, Recovered, "It answers again."},
 	}
 }
 

@@ -93,6 +93,8 @@ type Op struct {
 	StepAt time.Time `json:"stepAt,omitzero"`
 	// Attempt is 1 for the first try, 2 for the one after a first failure.
 	Attempt int `json:"attempt,omitempty"`
+	// Forced: the newest claim serves a reboot that may interrupt the operation.
+	Forced bool `json:"forced,omitempty"`
 	// Mode is how a power operation is done: soft or hard.
 	Mode v1alpha1.RebootMode `json:"mode,omitempty"`
 	// Reason says why the operation was begun, in a few words for people.

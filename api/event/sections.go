@@ -12,10 +12,28 @@ type Work struct {
 	Op *Op `json:"op,omitempty"`
 	// Problem is the host's present error in this section.
 	Problem *Problem `json:"problem,omitempty"`
+	// Last is the newest problem while it is tried again: then there is no
+	// present one, and the same need not be told anew if it comes back.
+	Last *Problem `json:"last,omitempty"`
 	// Failures counts problems since the section last succeeded. It outlives
 	// the problem, which goes once something is tried again.
 	Failures int `json:"failures,omitempty"`
+	// Stalled says that the section cannot go on since something beside the
+	// host does not answer, such as its backend.
+	Stalled *Stall `json:"stalled,omitempty"`
 }
+
+// Stall is trouble that is not the host's own, and has gone on for minutes.
+type Stall struct {
+	Message string    `json:"message"`
+	Since   time.Time `json:"since"`
+}
+
+// The facts of stage sections about such trouble.
+const (
+	Stalled   = "stalled"   // what the host waits for has not answered for minutes
+	Recovered = "recovered" // it answers again
+)
 
 // The facts of the registration section beside those of its operations.
 const (
@@ -42,18 +60,24 @@ type Registration struct {
 	Good  v1alpha1.CredentialsStatus `json:"good,omitzero"`
 	// HardwareProfile is the deprecated profile name that is in effect.
 	HardwareProfile string `json:"hardwareProfile,omitempty"`
+	// Adopted is the node that took over the running machine of the host, "" if
+	// none had to.
+	Adopted string `json:"adopted,omitempty"`
 	// Lost: the backend lost the node of a registered host.
 	Lost bool `json:"lost,omitempty"`
 	// Detached: the node is out of the backend at the user's wish.
 	Detached bool `json:"detached,omitempty"`
 	// Removed: the node is out of the backend for good.
 	Removed bool `json:"removed,omitempty"`
+	// Abandoned says what was left undone when the host had to go.
+	Abandoned string `json:"abandoned,omitempty"`
 	// Times of the newest registration.
 	Times v1alpha1.OperationMetric `json:"times,omitzero"`
 }
 
 // The facts of the inspection section beside those of its operation.
 const (
+	InspectBegun    = "inspect.begun"    // another inspection is at hand, and nothing was written for it yet
 	InspectSkipped  = "inspect.skipped"  // inspection is disabled
 	DetailsSupplied = "details.supplied" // hardware details came from the user
 )
@@ -73,6 +97,11 @@ type Inspection struct {
 	Source string `json:"source,omitempty"`
 	// Request is the last request for another inspection that was served.
 	Request string `json:"request,omitempty"`
+	// Rebooted are the ids of the reboot requests that the inspection's own
+	// boots have served.
+	Rebooted []string `json:"rebooted,omitempty"`
+	// Waiting is set while the host waits for a slot to be inspected in.
+	Waiting *Waiting `json:"waiting,omitempty"`
 	// Arch is the CPU architecture, "" while unknown.
 	Arch  string                   `json:"arch,omitempty"`
 	Times v1alpha1.OperationMetric `json:"times,omitzero"`
@@ -95,8 +124,11 @@ const (
 const (
 	ExternalEntered   = "external.entered" // the disk is now somebody else's
 	ExternalLeft      = "external.left"    // the disk is ours again, with the image that is said to be there
+	PrepareBegun      = "prepare.begun"    // settings are to be applied, and nothing was written for it yet
+	DeployBegun       = "deploy.begun"     // likewise for an image
+	UndeployBegun     = "undeploy.begun"   // likewise for its taking off
 	UndeployAbandoned = "undeploy.abandoned"
-	SlotAwaited       = "slot.awaited" // the host waits for its turn
+	SlotAwaited       = "slot.awaited" // the host waits for its turn; also a fact of the inspection section
 	AttemptsReset     = "attempts.reset"
 )
 
@@ -109,12 +141,19 @@ type Provisioning struct {
 	CustomDeploy *v1alpha1.CustomDeploy `json:"customDeploy,omitempty"`
 	// BootMode is the boot mode of the deployment.
 	BootMode v1alpha1.BootMode `json:"bootMode,omitempty"`
+	// Node is the backend's node by which it was brought there.
+	Node string `json:"node,omitempty"`
 	// RAID is what was applied when the host was prepared.
 	RAID *v1alpha1.RAIDConfig `json:"raid,omitempty"`
 	// LastAttempted is the image of the last deployment that was begun.
 	LastAttempted *v1alpha1.Image `json:"lastAttempted,omitempty"`
 	// Attempts counts failed deployments of that image in a row.
 	Attempts int `json:"attempts,omitempty"`
+	// Retry is the user's request to try again that these attempts know of.
+	Retry string `json:"retry,omitempty"`
+	// Rebooted are the ids of the reboot requests that the deployment's own
+	// boots have served.
+	Rebooted []string `json:"rebooted,omitempty"`
 	// Waiting is set while the host waits for a provisioning slot.
 	Waiting *Waiting `json:"waiting,omitempty"`
 	// Abandoned says what was left undone when the host had to go.
@@ -128,6 +167,9 @@ type Waiting struct {
 	// Kind is the operation that waits.
 	Kind  Kind      `json:"kind"`
 	Since time.Time `json:"since"`
+	// Position is how many hosts were to have their turn first, and this one,
+	// when that was last told; 0 if it was not.
+	Position int `json:"position,omitempty"`
 }
 
 // The facts of the power section beside those of its operations.

@@ -2,6 +2,8 @@ package lifecycle
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/metalbus/metalbus/api/event"
 	"github.com/metalbus/metalbus/api/v1alpha1"
@@ -35,20 +37,42 @@ func Announce(before, after Host, section event.Section, fact string) []Announce
 		"provisioning." + event.Undeploy.Fact(event.Started):   {Reason: "DeprovisioningStarted", Message: "Image deprovisioning started"},
 		"provisioning." + event.Undeploy.Fact(event.Succeeded): {Reason: "DeprovisioningComplete", Message: "Image deprovisioning completed"},
 		"provisioning." + event.UndeployAbandoned:              {Reason: "DeprovisioningAbandoned", Message: after.Provisioning.Abandoned, Warning: true},
-		"power." + event.OffAbandoned:                          {Reason: "PowerOffAbandoned", Message: after.Power.Abandoned, Warning: true},
+		"power." + event.OffAbandoned:                          {Reason: "PowerOffAbandoned", Message: after.Power.Abandoned, Warning: !after.Intent.Spec.DisablePowerOff},
 		"power." + event.PowerOn.Fact(event.Succeeded):         {Reason: "PowerOn", Message: "Host powered on"},
 		"power." + event.PowerOff.Fact(event.Succeeded):        {Reason: "PowerOff", Message: offMessage(before)},
 		"power." + event.Reboot.Fact(event.Succeeded):          {Reason: "Reboot", Message: "Host rebooted"},
 		"registration." + event.NodeLost:                       {Reason: "NodeLost", Message: "The backend no longer knows the host; it is registered again", Warning: true},
-		"registration." + event.Adopt.Fact(event.Succeeded):    {Reason: "Adopted", Message: "The running host was taken over again, untouched"},
+		"registration." + event.Adopt.Fact(event.Succeeded):    {Reason: "Adopted", Message: "The running host was taken over, untouched"},
 		"registration." + event.Detach.Fact(event.Succeeded):   {Reason: "Detached", Message: "The host is out of its backend, the machine was left alone"},
 		"registration." + event.CredentialsRotated:             {Reason: "BMCAccessValidated", Message: "Verified access to BMC"},
+		"intent." + event.RetryRequested:                       {Reason: "RetryRequested", Message: "What failed is tried again now, as annotation " + v1alpha1.RetryAnnotation + " asks"},
 		"intent." + event.Restored:                             {Reason: "StatusRestored", Message: "Resumed from the status that the object carried"},
 	}
 	if a, ok := simple[string(section)+"."+fact]; ok {
 		return []Announcement{a}
 	}
+	if text := stallNews(before, after, section); text != nil {
+		return []Announcement{*text}
+	}
 	return registrationNews(before, after, section, fact)
+}
+
+// stallNews tells of trouble that is not the host's own, once.
+func stallNews(before, after Host, section event.Section) *Announcement {
+	was, is := before.Work(section).Stalled, after.Work(section).Stalled
+	if is == nil || was != nil {
+		return nil
+	}
+	return &Announcement{Reason: "Stalled", Message: "Waits for what does not answer: " + is.Message, Warning: true}
+}
+
+// farewell is the last that is told of a host: what could not be undone for it.
+func farewell(h Host) *Announcement {
+	undone := slices.DeleteFunc([]string{h.Provisioning.Abandoned, h.Power.Abandoned, h.Registration.Abandoned}, func(s string) bool { return s == "" })
+	if len(undone) == 0 {
+		return nil
+	}
+	return &Announcement{Reason: "DeletedIncompletely", Message: "Deleted, and this was left undone: " + strings.Join(undone, "; "), Warning: true}
 }
 
 func offMessage(before Host) string {
@@ -62,6 +86,11 @@ func registrationNews(before, after Host, section event.Section, fact string) []
 	switch {
 	case section == event.SectionIntent && Stage(after) == unmanaged && Stage(before) != unmanaged:
 		return []Announcement{{Reason: "Discovered", Message: "Discovered host with no BMC details"}}
+	case section == event.SectionRegistration && fact == event.Remove.Fact(event.Succeeded):
+		if last := farewell(after); last != nil {
+			return []Announcement{*last}
+		}
+		return nil
 	case section != event.SectionRegistration || fact != event.Enroll.Fact(event.Succeeded):
 		return nil
 	}
@@ -79,9 +108,12 @@ func registrationNews(before, after Host, section event.Section, fact string) []
 }
 
 // problemNews announces a problem when it is new. The same text is not told
-// again while the problem is tried anew.
+// again when another try ends in the same way.
 func problemNews(before, after Host, section event.Section) *Announcement {
 	was, is := before.Work(section).Problem, after.Work(section).Problem
+	if was == nil {
+		was = before.Work(section).Last
+	}
 	if is == nil || (was != nil && was.Type == is.Type && was.Message == is.Message) {
 		return nil
 	}

@@ -101,15 +101,17 @@ func progressing(h Host, stage v1alpha1.ProvisioningState) metav1.Condition {
 // WaitsFor says in words what a host that is on its way waits for, "" if for
 // nothing in particular.
 func WaitsFor(h Host) string {
+	if h.Intent.Paused {
+		return "paused by the annotation " + v1alpha1.PausedAnnotation
+	}
+	if why := heldUp(h); why != "" {
+		return why
+	}
 	p := Problem(h)
 	op, _ := h.Op()
 	switch {
-	case h.Intent.Paused:
-		return "paused by the annotation " + v1alpha1.PausedAnnotation
 	case p != nil:
 		return Message(*p)
-	case h.Provisioning.Waiting != nil:
-		return fmt.Sprintf("waits for a slot to %s since %s", h.Provisioning.Waiting.Kind, h.Provisioning.Waiting.Since.UTC().Format("15:04:05"))
 	case h.Intent.Credentials.Name != "" && h.Intent.Credentials.Version == "" && !h.Registration.Registered:
 		return fmt.Sprintf("waits for the Secret %s/%s", h.Intent.Credentials.Namespace, h.Intent.Credentials.Name)
 	case op != nil:
@@ -119,10 +121,37 @@ func WaitsFor(h Host) string {
 	}
 }
 
+// heldUp says in words what keeps the host that is neither its own problem nor
+// work on it, "" if nothing does.
+func heldUp(h Host) string {
+	i := h.Intent
+	for _, s := range event.Sections() {
+		if stall := h.Work(s).Stalled; stall != nil {
+			return fmt.Sprintf("waits since %s UTC for what does not answer: %s", stall.Since.UTC().Format("15:04:05"), stall.Message)
+		}
+	}
+	op, _ := h.Op()
+	switch {
+	case Waiting(h) != nil:
+		return place(*Waiting(h))
+	case !i.DeletedAt.IsZero() && i.Detached != nil && i.Detached.Delay:
+		return "its deletion waits until the annotation " + v1alpha1.DetachedAnnotation + " is removed, and the host is attached again"
+	case !Leaving(h) && i.Detached != nil && !Apart(h) && h.Registration.Registered:
+		return "it is detached once it is at rest; to detach it at once, set " + v1alpha1.DetachedAnnotation + `: {"force":true}`
+	case op == nil && h.Registration.Problem == nil && Unadopted(h):
+		return "its backend has yet to take the running machine over; nothing is done to the machine meanwhile"
+	default:
+		return ""
+	}
+}
+
 func waitsForOp(op event.Op) string {
 	text := "operation " + string(op.Kind) + " is under way"
 	if op.Reason != "" {
 		text += " (" + op.Reason + ")"
+	}
+	if op.Step != "" && op.Step != string(op.Kind) {
+		text += ", step " + op.Step
 	}
 	return text
 }

@@ -74,10 +74,18 @@ func (f Started) apply(h *Host, at time.Time) {
 		ID: opID(f.Kind, h.Rev+1), Kind: f.Kind, Step: f.Step, Claim: 1, StartedAt: at, StepAt: at,
 		Attempt: w.Failures + 1, Mode: f.Mode, Reason: f.Reason,
 	}
-	if !keepsProblem(*h, f.Kind) {
-		w.Problem = nil
-	}
+	w.Stalled = nil
+	clearProblem(h, f.Kind)
 	begin(h, f.Kind, at)
+	serve(h, f.Section())
+}
+
+// clearProblem: what is tried again is no present problem.
+func clearProblem(h *Host, k event.Kind) {
+	w := h.work(k.Section())
+	if w.Problem != nil && !keepsProblem(*h, k) {
+		w.Last, w.Problem = w.Problem, nil
+	}
 }
 
 // keepsProblem: the cleaning between two tries of one deployment leaves its
@@ -93,15 +101,18 @@ func begin(h *Host, k event.Kind, at time.Time) {
 	case event.Enroll:
 		startTimes(&h.Registration.Times, at)
 	case event.Inspect:
-		h.Inspection.Again = p.Phase == event.Prepared
+		h.Inspection.Again, h.Inspection.Waiting = p.Phase == event.Prepared, nil
 		startTimes(&h.Inspection.Times, at)
 	case event.Prepare:
 		p.Phase, p.Waiting = event.Unprepared, nil
 	case event.Deploy:
 		beginDeploy(h, at)
 	case event.Undeploy:
-		p.Phase, p.Waiting, p.Abandoned = event.Undeploying, nil, ""
-		startTimes(&p.DeprovisionTimes, at)
+		p.Waiting = nil
+		if p.Phase != event.Undeploying {
+			p.Phase, p.Abandoned = event.Undeploying, ""
+			startTimes(&p.DeprovisionTimes, at)
+		}
 	default: // nothing else
 	}
 }
@@ -112,12 +123,29 @@ func beginDeploy(h *Host, at time.Time) {
 		p.Attempts = 0
 	}
 	p.Phase, p.Waiting, p.BootMode = event.Deploying, nil, BootMode(h.Intent)
+	p.Node, p.Retry = h.Registration.Node, h.Intent.Retry
 	p.LastAttempted = spec.Image.DeepCopy()
 	p.Image, p.CustomDeploy = v1alpha1.Image{}, spec.CustomDeploy.DeepCopy()
 	if spec.Image != nil {
 		p.Image = *spec.Image.DeepCopy()
 	}
 	startTimes(&p.ProvisionTimes, at)
+}
+
+// Begun says that an operation is at hand for which nothing was written yet: the
+// host enters its state.
+type Begun struct {
+	Kind   event.Kind
+	Reason string
+}
+
+func (f Begun) Section() event.Section { return f.Kind.Section() }
+func (f Begun) Name() string           { return string(f.Kind) + ".begun" }
+func (f Begun) change() event.Change   { return event.Change{Reason: f.Reason} }
+func (f Begun) apply(h *Host, at time.Time) {
+	h.work(f.Section()).Stalled = nil
+	clearProblem(h, f.Kind)
+	begin(h, f.Kind, at)
 }
 
 // Claimed claims a further write of the operation.
@@ -127,9 +155,13 @@ type Claimed struct {
 }
 
 func (f Claimed) apply(h *Host, at time.Time) {
+	forced := Interrupted(*h, f.Section())
 	changeOp(h, f.Kind, func(op *event.Op) {
-		op.Step, op.Claim, op.Answered, op.StepAt = f.Step, op.Claim+1, false, at
+		op.Step, op.Claim, op.Answered, op.StepAt, op.Forced = f.Step, op.Claim+1, false, at, forced
 	})
+	if forced {
+		serve(h, f.Section())
+	}
 }
 
 // Accepted says that the claimed write was answered.
@@ -174,7 +206,8 @@ type Aborted struct {
 }
 
 func (f Aborted) apply(h *Host, at time.Time) {
-	h.work(f.Section()).Op = nil
+	w := h.work(f.Section())
+	w.Op, w.Stalled = nil, nil
 	if f.Kind == event.Inspect {
 		h.Inspection.Again = false
 		endTimes(&h.Inspection.Times, at)
@@ -192,7 +225,7 @@ type Failed struct {
 
 func (f Failed) apply(h *Host, at time.Time) {
 	w := h.work(f.Section())
-	w.Op = nil
+	w.Op, w.Last, w.Stalled = nil, nil, nil
 	w.Failures++
 	problem := f.Problem
 	problem.At, problem.Kind = at, f.Kind
@@ -203,10 +236,42 @@ func (f Failed) apply(h *Host, at time.Time) {
 	if f.Kind == event.Enroll {
 		startTimes(&h.Registration.Times, at)
 	}
-	if f.Kind == event.Deploy && h.Provisioning.Phase == event.Deploying {
-		h.Provisioning.Attempts++
+	if f.Kind == event.Deploy {
+		attempted(h)
 	}
 }
+
+// attempted counts a deployment that failed. One that was refused before it
+// began leaves nothing to clean, and is not counted; but that image was tried.
+func attempted(h *Host) {
+	p := &h.Provisioning
+	if p.Phase == event.Deploying {
+		p.Attempts++
+		return
+	}
+	p.LastAttempted, p.Retry = h.Intent.Spec.Image.DeepCopy(), h.Intent.Retry
+}
+
+// Stalled says that what the host waits for, and what is not its own, has not
+// answered for minutes.
+type Stalled struct {
+	In      event.Section
+	Message string
+}
+
+func (f Stalled) Section() event.Section { return f.In }
+func (Stalled) Name() string             { return event.Stalled }
+func (f Stalled) change() event.Change   { return event.Change{Message: f.Message} }
+func (f Stalled) apply(h *Host, at time.Time) {
+	h.work(f.In).Stalled = &event.Stall{Message: f.Message, Since: at}
+}
+
+// Recovered says that it answers again.
+type Recovered struct{ In event.Section }
+
+func (f Recovered) Section() event.Section     { return f.In }
+func (Recovered) Name() string                 { return event.Recovered }
+func (f Recovered) apply(h *Host, _ time.Time) { h.work(f.In).Stalled = nil }
 
 // succeed ends the section's operation and its problem.
 func succeed(w *event.Work) { *w = event.Work{} }

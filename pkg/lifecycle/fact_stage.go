@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"slices"
 	"time"
 
 	"github.com/metalbus/metalbus/api/event"
@@ -25,7 +24,7 @@ func (f Enrolled) apply(h *Host, at time.Time) {
 		}
 	}
 	succeed(&r.Work)
-	r.Registered, r.Detached, r.Lost = true, false, f.Node != r.Node && r.Node != "" && r.Registered
+	r.Registered, r.Detached, r.Lost = true, false, false
 	r.Backend, r.Node, r.Address, r.HardwareProfile = f.Backend, f.Node, f.Address, f.Profile
 	r.Tried, r.Good = f.Credentials, f.Credentials
 	endTimes(&r.Times, at)
@@ -49,7 +48,7 @@ func (Adopted) Section() event.Section { return event.SectionRegistration }
 func (Adopted) Name() string           { return event.Adopt.Fact(event.Succeeded) }
 func (Adopted) apply(h *Host, _ time.Time) {
 	succeed(&h.Registration.Work)
-	h.Registration.Lost = false
+	h.Registration.Adopted = h.Registration.Node
 }
 
 // Lost says that the backend no longer knows the host.
@@ -78,9 +77,9 @@ type Removed struct {
 func (Removed) Section() event.Section { return event.SectionRegistration }
 func (Removed) Name() string           { return event.Remove.Fact(event.Succeeded) }
 func (f Removed) change() event.Change { return event.Change{Message: f.Undone} }
-func (Removed) apply(h *Host, _ time.Time) {
+func (f Removed) apply(h *Host, _ time.Time) {
 	succeed(&h.Registration.Work)
-	h.Registration.Removed = true
+	h.Registration.Removed, h.Registration.Abandoned = true, f.Undone
 }
 
 // Inspected says that the hardware is known.
@@ -120,7 +119,7 @@ func known(h *Host, digest, source, arch string) {
 	i := &h.Inspection
 	succeed(&i.Work)
 	i.Done, i.Again, i.Digest, i.Source, i.Arch = true, false, digest, source, arch
-	i.Request = h.Intent.InspectRequest
+	i.Request, i.Waiting = h.Intent.InspectRequest, nil
 }
 
 // ReadyForImage says that what was to be applied before the host is available is applied.
@@ -144,6 +143,7 @@ func (Provisioned) apply(h *Host, at time.Time) {
 	succeed(&p.Work)
 	p.Phase, p.Attempts = event.Deployed, 0
 	endTimes(&p.ProvisionTimes, at)
+	serve(h, event.SectionProvisioning)
 }
 
 // Deprovisioned says that the image is off the host, and the host is clean.
@@ -160,6 +160,7 @@ func (Deprovisioned) apply(h *Host, at time.Time) {
 	}
 	cleared(p)
 	endTimes(&p.DeprovisionTimes, at)
+	serve(h, event.SectionProvisioning)
 }
 
 // Abandoned says that the host had to go before it could be deprovisioned.
@@ -179,7 +180,7 @@ func (f Abandoned) apply(h *Host, at time.Time) {
 }
 
 func cleared(p *event.Provisioning) {
-	p.Phase, p.Image, p.CustomDeploy = event.Prepared, v1alpha1.Image{}, nil
+	p.Phase, p.Image, p.CustomDeploy, p.Node, p.Waiting = event.Prepared, v1alpha1.Image{}, nil, "", nil
 	if p.RAID != nil { // software RAID was on the disks that were cleaned
 		p.RAID = &v1alpha1.RAIDConfig{HardwareRAIDVolumes: p.RAID.HardwareRAIDVolumes}
 	}
@@ -210,13 +211,24 @@ func (LeftExternal) apply(h *Host, _ time.Time) {
 	}
 }
 
-// Queued says that the host waits for a provisioning slot.
-type Queued struct{ Kind event.Kind }
+// Queued says that the host waits for a slot, or how far it has come.
+type Queued struct {
+	Kind     event.Kind
+	Position int
+}
 
-func (Queued) Section() event.Section { return event.SectionProvisioning }
-func (Queued) Name() string           { return event.SlotAwaited }
+func (f Queued) Section() event.Section { return f.Kind.Section() }
+func (Queued) Name() string             { return event.SlotAwaited }
 func (f Queued) apply(h *Host, at time.Time) {
-	h.Provisioning.Waiting = &event.Waiting{Kind: f.Kind, Since: at}
+	w := event.Waiting{Kind: f.Kind, Since: at, Position: f.Position}
+	if was := Waiting(*h); was != nil && was.Kind == f.Kind {
+		w.Since = was.Since
+	}
+	if f.Section() == event.SectionInspection {
+		h.Inspection.Waiting = &w
+	} else {
+		h.Provisioning.Waiting = &w
+	}
 }
 
 // Forgiven says that failed attempts no longer count, since the image changed or went.
@@ -226,7 +238,8 @@ func (Forgiven) Section() event.Section { return event.SectionProvisioning }
 func (Forgiven) Name() string           { return event.AttemptsReset }
 func (Forgiven) apply(h *Host, _ time.Time) {
 	p := &h.Provisioning
-	p.Attempts, p.LastAttempted, p.Failures, p.Problem, p.Waiting = 0, nil, 0, nil, nil
+	p.Attempts, p.LastAttempted, p.Failures, p.Problem, p.Last, p.Waiting = 0, nil, 0, nil, nil, nil
+	p.Retry = h.Intent.Retry
 }
 
 // Observed says what a look at the host's power found.
@@ -292,15 +305,6 @@ type Served struct{}
 func (Served) Section() event.Section     { return event.SectionPower }
 func (Served) Name() string               { return event.RebootServed }
 func (Served) apply(h *Host, _ time.Time) { h.Power.Handled = rebootIDs(h.Intent) }
-
-func rebootIDs(i event.Intent) []string {
-	var ids []string
-	for _, r := range i.Reboots {
-		ids = append(ids, r.ID)
-	}
-	slices.Sort(ids)
-	return ids
-}
 
 // LeftOn says that the host had to go before it could be powered off.
 type LeftOn struct {

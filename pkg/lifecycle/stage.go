@@ -24,6 +24,7 @@ var rules = sync.OnceValue(func() []rule {
 		{v1alpha1.StateDeleting, "it is being deleted and was never registered", func(h Host) bool { return Leaving(h) && !h.Registration.Registered }},
 		{v1alpha1.StateUnmanaged, "it has no BMC details", func(h Host) bool { return !h.Registration.Registered && !Managed(h.Intent) }},
 		{v1alpha1.StateRegistering, "its BMC has not been reached yet", func(h Host) bool { return !h.Registration.Registered }},
+		{v1alpha1.StateDeprovisioning, "it is being deleted and its disk is not clean", func(h Host) bool { return Leaving(h) && unclean(h) }},
 		{v1alpha1.StateProvisioned, "its image is on the disk", on(event.Deployed)},
 		{v1alpha1.StateProvisioning, "its image is being brought to the disk", on(event.Deploying)},
 		{v1alpha1.StateDeprovisioning, "its disk is being cleaned", on(event.Undeploying)},
@@ -48,6 +49,16 @@ func Stage(h Host) v1alpha1.ProvisioningState {
 
 func on(p event.PhaseOfDisk) func(Host) bool {
 	return func(h Host) bool { return h.Provisioning.Phase == p }
+}
+
+// unclean: an image is on the disk, or on its way there or off.
+func unclean(h Host) bool {
+	switch h.Provisioning.Phase {
+	case event.Deploying, event.Deployed, event.Undeploying:
+		return true
+	default:
+		return false
+	}
 }
 
 func external(h Host) bool {

@@ -1,8 +1,6 @@
 package lifecycle
 
 import (
-	"slices"
-
 	"github.com/metalbus/metalbus/api/event"
 	"github.com/metalbus/metalbus/api/v1alpha1"
 )
@@ -64,7 +62,7 @@ func OperationalStatus(h Host) v1alpha1.OperationalStatus {
 		return v1alpha1.OperationalStatusError
 	case Stage(h) == v1alpha1.StateUnmanaged:
 		return v1alpha1.OperationalStatusDiscovered
-	case h.Provisioning.Waiting != nil:
+	case Waiting(h) != nil:
 		return v1alpha1.OperationalStatusDelayed
 	case h.Doing(event.Service):
 		return v1alpha1.OperationalStatusServicing
@@ -145,14 +143,4 @@ func NextStep(c event.Class) string {
 // NewProblem is a problem with the next step of its class.
 func NewProblem(t v1alpha1.ErrorType, c event.Class, message string) event.Problem {
 	return event.Problem{Type: t, Class: c, Message: message, Next: NextStep(c)}
-}
-
-// ServedReboot reports whether a plain reboot request is done with: the host
-// has been off since it was made, or boots anyway.
-func ServedReboot(h Host, r event.RebootRequest) bool {
-	if r.Key != "" {
-		return false // its client takes it away
-	}
-	boots := Stage(h) == provision || h.Doing(event.Inspect)
-	return boots || slices.Contains(h.Power.Handled, r.ID)
 }

@@ -85,8 +85,10 @@ func intentRows() []Row {
 		{From: states{inspects}, Section: s, Facts: wishes, To: states{preparing}, Why: "inspection was disabled"},
 		{From: states{preparing}, Section: s, Facts: wishes, To: states{inspects}, Why: "inspection was enabled again"},
 		{From: states{inspects, preparing, available, externally}, Section: s, Facts: wishes, To: states{poweringOff}, Why: "it is deleted"},
+		{From: states{provision, provisioned}, Section: s, Facts: wishes, To: states{deprovision}, Why: "it is deleted"},
 		{From: managedStates(), Section: s, Facts: wishes, To: states{deleting}, Why: "it is deleted while detached"},
 		{From: states{poweringOff}, Section: s, Facts: wishes, To: states{inspects, preparing, available, externally}, Why: "its deletion is held up till it is attached again"},
+		{From: states{deprovision}, Section: s, Facts: wishes, To: states{provision, provisioned}, Why: "its deletion is held up till it is attached again"},
 		{From: states{deleting}, Section: s, Facts: wishes, To: knownStates(), Why: "its deletion is held up till it is attached again"},
 	}
 }
@@ -98,10 +100,11 @@ func registrationRows() []Row {
 		{From: states{registering}, Section: s, Facts: work(event.Enroll), Why: "the first registration"},
 		{From: states{registering}, Section: s, Facts: []string{event.Enroll.Fact(event.Succeeded)}, To: states{inspects, preparing, externally}, Moves: true, Why: "the BMC answered"},
 		{From: managedStates(), Section: s, Facts: append(work(event.Enroll), event.Enroll.Fact(event.Succeeded), event.CredentialsRotated, event.NodeLost), Why: "registration of a known host changes nothing else"},
-		{From: states{provision, provisioned, externally, deprovision}, Section: s, Facts: append(work(event.Adopt), event.Adopt.Fact(event.Succeeded)), Why: "a host that runs is adopted"},
+		{From: states{provisioned, externally, deprovision}, Section: s, Facts: append(work(event.Adopt), event.Adopt.Fact(event.Succeeded)), Why: "a host that runs is taken over"},
 		{From: managedStates(), Section: s, Facts: append(work(event.Detach), event.Detach.Fact(event.Succeeded)), When: Apart, Why: "its user wants it detached"},
 		{From: states{deleting}, Section: s, Facts: append(work(event.Remove), event.Remove.Fact(event.Succeeded)), When: Leaving, Why: "nothing else is left to do"},
 		ends(s, event.Enroll, event.Adopt, event.Detach, event.Remove),
+		{From: knownStates(), Section: s, Facts: trouble(), Why: "its backend does not answer, or does again"},
 	}
 }
 
@@ -114,6 +117,8 @@ func ends(s event.Section, kinds ...event.Kind) Row {
 	}
 	return Row{From: knownStates(), Section: s, Facts: names, Why: "the owner of an operation goes on with it or gives it up"}
 }
+
+func trouble() []string { return []string{event.Stalled, event.Recovered} }
 
 func facts(k event.Kind, phases ...event.Phase) []string {
 	var names []string
@@ -128,12 +133,15 @@ func inspectionRows() []Row {
 	work := facts(event.Inspect, event.Started, event.Claimed, event.Failed)
 	return []Row{
 		{From: states{inspects}, Section: s, Facts: work, When: stays, Why: "the hardware is being looked at"},
-		{From: states{available}, Section: s, Facts: work[:1], To: states{inspects}, Moves: true, When: WantsInspection, Why: "its user asked for another inspection"},
+		{From: states{available}, Section: s, Facts: append(work[:1:1], event.InspectBegun), To: states{inspects}, Moves: true, When: WantsInspection, Why: "its user asked for another inspection"},
+		{From: states{available}, Section: s, Facts: facts(event.Inspect, event.Failed), When: WantsInspection, Why: "the inspection was refused before anything was done"},
+		{From: states{inspects, available}, Section: s, Facts: []string{event.SlotAwaited}, Why: "it waits for its turn"},
 		{From: states{inspects}, Section: s, Facts: []string{event.Inspect.Fact(event.Succeeded)}, To: states{preparing, available}, Moves: true, Why: "the hardware is known"},
 		{From: states{inspects, preparing}, Section: s, Facts: []string{event.InspectSkipped}, To: states{preparing}, Why: "inspection is disabled"},
 		{From: knownStates(), Section: s, Facts: []string{event.DetailsSupplied}, Why: "the user gave the hardware details"},
 		{From: states{inspects}, Section: s, Facts: facts(event.Inspect, event.Aborted), To: states{preparing, available}, Why: "the inspection is no longer wanted"},
 		ends(s, event.Inspect),
+		{From: knownStates(), Section: s, Facts: trouble(), Why: "its backend does not answer, or does again"},
 	}
 }
 
@@ -141,23 +149,25 @@ func provisioningRows() []Row {
 	const s = event.SectionProvisioning
 	return []Row{
 		{From: states{preparing}, Section: s, Facts: facts(event.Prepare, event.Started, event.Claimed, event.Failed), When: stays, Why: "settings are being applied"},
-		{From: states{available}, Section: s, Facts: facts(event.Prepare, event.Started), To: states{preparing}, Moves: true, When: stays, Why: "settings changed"},
+		{From: states{available}, Section: s, Facts: append(facts(event.Prepare, event.Started), event.PrepareBegun), To: states{preparing}, Moves: true, When: prepares, Why: "settings changed"},
+		{From: states{available}, Section: s, Facts: facts(event.Prepare, event.Failed), When: prepares, Why: "the settings were refused before anything was done"},
 		{From: states{preparing}, Section: s, Facts: facts(event.Prepare, event.Succeeded), To: states{available}, Moves: true, Why: "settings are applied"},
 		{From: states{available, externally}, Section: s, Facts: []string{event.ExternalEntered}, To: states{externally}, When: wantsExternal, Why: "the specification says that the disk is somebody else's"},
 		{From: states{externally}, Section: s, Facts: []string{event.ExternalLeft}, To: states{provisioned}, Moves: true, When: leavesExternal, Why: "the specification says that the disk is ours again"},
-		{From: states{available}, Section: s, Facts: facts(event.Deploy, event.Started), To: states{provision}, Moves: true, When: deploys, Why: "an image is wanted"},
+		{From: states{available}, Section: s, Facts: append(facts(event.Deploy, event.Started), event.DeployBegun), To: states{provision}, Moves: true, When: deploys, Why: "an image is wanted"},
 		{From: states{provision}, Section: s, Facts: facts(event.Deploy, event.Started, event.Claimed, event.Failed), Why: "the image is on its way"},
 		{From: states{available}, Section: s, Facts: facts(event.Deploy, event.Failed), When: deploys, Why: "the image was refused before anything was done"},
 		{From: states{provision}, Section: s, Facts: facts(event.Deploy, event.Succeeded), To: states{provisioned}, Moves: true, Why: "the image is there"},
-		{From: states{provision}, Section: s, Facts: facts(event.Undeploy, event.Started), To: states{deprovision}, Moves: true, When: func(h Host) bool { return h.Provisioning.Problem != nil || Unwanted(h) }, Why: "the deployment failed, or is no longer wanted"},
-		{From: states{provisioned}, Section: s, Facts: facts(event.Undeploy, event.Started), To: states{deprovision}, Moves: true, When: Unwanted, Why: "the image was removed or changed, or the host is deleted"},
+		{From: states{provision}, Section: s, Facts: append(facts(event.Undeploy, event.Started), event.UndeployBegun), To: states{deprovision}, Moves: true, When: func(h Host) bool { return h.Provisioning.Problem != nil || Unwanted(h) }, Why: "the deployment failed, or is no longer wanted"},
+		{From: states{provisioned}, Section: s, Facts: append(facts(event.Undeploy, event.Started), event.UndeployBegun), To: states{deprovision}, Moves: true, When: Unwanted, Why: "the image was removed or changed"},
 		{From: states{deprovision}, Section: s, Facts: facts(event.Undeploy, event.Started, event.Claimed, event.Failed), Why: "the disk is being cleaned"},
 		{From: states{deprovision}, Section: s, Facts: facts(event.Undeploy, event.Succeeded), To: states{available, poweringOff}, Moves: true, Why: "the disk is clean"},
-		{From: states{provision, provisioned, deprovision}, Section: s, Facts: []string{event.UndeployAbandoned}, To: states{poweringOff}, Moves: true, When: Leaving, Why: "the host has to go and cannot be cleaned"},
+		{From: states{deprovision}, Section: s, Facts: []string{event.UndeployAbandoned}, To: states{poweringOff}, Moves: true, When: Leaving, Why: "the host has to go and cannot be cleaned"},
 		{From: states{provisioned, externally}, Section: s, Facts: facts(event.Service, event.Started, event.Claimed, event.Failed, event.Succeeded), When: stays, Why: "firmware of a host in use"},
-		{From: states{inspects, available, provision, provisioned, deprovision}, Section: s, Facts: []string{event.SlotAwaited}, Why: "it waits for its turn"},
+		{From: states{preparing, available, provision, provisioned, deprovision}, Section: s, Facts: []string{event.SlotAwaited}, Why: "it waits for its turn"},
 		{From: states{available}, Section: s, Facts: []string{event.AttemptsReset}, Why: "another image, or none"},
 		ends(s, event.Prepare, event.Deploy, event.Undeploy, event.Service),
+		{From: knownStates(), Section: s, Facts: trouble(), Why: "its backend does not answer, or does again"},
 	}
 }
 
@@ -174,6 +184,7 @@ func powerRows() []Row {
 		{From: steady, Section: s, Facts: append(work(event.PowerOff), work(event.Reboot)...), When: func(h Host) bool { return stays(h) && WantsOff(h) }, Why: "the host is not to be online, or a reboot is asked for"},
 		{From: states{poweringOff}, Section: s, Facts: append(work(event.PowerOff), event.OffAbandoned), To: states{deleting}, When: Leaving, Why: "it is being deleted"},
 		ends(s, event.PowerOn, event.PowerOff, event.Reboot),
+		{From: knownStates(), Section: s, Facts: trouble(), Why: "its backend does not answer, or does again"},
 	}
 }
 
@@ -186,6 +197,8 @@ func wantsExternal(h Host) bool {
 
 func leavesExternal(h Host) bool { return !h.Intent.Spec.ExternallyProvisioned && stays(h) }
 
+func prepares(h Host) bool { return Unsettled(h) && stays(h) }
+
 func deploys(h Host) bool { return WantsImage(h) && stays(h) && !Leaving(h) }
 
 // Unwanted reports whether what is on the disk is to go, by the user's word.
@@ -195,20 +208,6 @@ func Unwanted(h Host) bool { return Leaving(h) || (Cancelled(h) && stays(h)) }
 func WantsInspection(h Host) bool {
 	i := h.Intent
 	return i.InspectRequest != "" && i.InspectRequest != h.Inspection.Request && !i.InspectionDisabled && stays(h)
-}
-
-// WantsOff reports whether the host is to be off, if only for a reboot. A host
-// that must not be switched off is rebooted once for each request instead.
-func WantsOff(h Host) bool {
-	spec := h.Intent.Spec
-	if !spec.Online {
-		return !spec.DisablePowerOff
-	}
-	used := Used(Stage(h))
-	return slices.ContainsFunc(h.Intent.Reboots, func(r event.RebootRequest) bool {
-		served := slices.Contains(h.Power.Handled, r.ID) && (r.Key == "" || spec.DisablePowerOff)
-		return !served && (used || r.Force)
-	})
 }
 
 // NotAllowedError says that a fact may not be recorded of a host as it is.

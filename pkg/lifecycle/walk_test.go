@@ -35,6 +35,7 @@ func next(h lifecycle.Host, pick pick) lifecycle.Fact {
 		lifecycle.Resumed{Kind: kind},
 		lifecycle.Aborted{Kind: kind},
 		lifecycle.Failed{Kind: kind, Problem: problem},
+		lifecycle.Begun{Kind: kind},
 	}
 	if pick("phase", 2) == 0 {
 		return phases[pick("which", len(phases))]
@@ -64,6 +65,9 @@ func next(h lifecycle.Host, pick pick) lifecycle.Fact {
 		lifecycle.LeftOn{}, lifecycle.Served{},
 		lifecycle.Observed{What: event.FaultChanged, Fault: "f"},
 		lifecycle.Observed{What: event.HealthChanged, Health: "OK"},
+		lifecycle.Stalled{In: kind.Section(), Message: "no answer"},
+		lifecycle.Recovered{In: kind.Section()},
+		lifecycle.Queued{Kind: event.Inspect, Position: 2},
 	}
 	return facts[pick("fact", len(facts))]
 }
@@ -80,7 +84,7 @@ func wish(h lifecycle.Host, pick pick) lifecycle.Fact {
 		i.Spec.ExternallyProvisioned = pick("external", 4) == 0
 		return lifecycle.Wish{Fact: event.Created, Intent: i}
 	}
-	switch pick("wish", 14) {
+	switch pick("wish", 15) {
 	case 0:
 		i.Spec.BMC = v1alpha1.BMCDetails{Address: "redfish://192.0.2.1", CredentialsName: "s"}
 	case 1:
@@ -106,6 +110,8 @@ func wish(h lifecycle.Host, pick pick) lifecycle.Fact {
 	case 12:
 		i.Paused, fact = !i.Paused, event.Paused
 	case 13:
+		i.Spec.RAID = &v1alpha1.RAIDConfig{HardwareRAIDVolumes: []v1alpha1.HardwareRAIDVolume{{Level: fmt.Sprint(pick("level", 2))}}}
+	case 14:
 		if pick("delete", 2) == 0 {
 			i.DeletedAt, fact = epoch, event.Deleting
 		}

@@ -30,8 +30,8 @@ func Managed(i event.Intent) bool {
 }
 
 // Leaving reports whether the host is being deleted, and nothing holds that up:
-// one that is to be attached again first waits for that. The intent of a paused
-// host does not show a deletion until it is resumed.
+// one that is to be attached again first waits for that, unless it is in vain.
+// The intent of a paused host does not show a deletion until it is resumed.
 func Leaving(h Host) bool {
 	i := h.Intent
 	switch {
@@ -40,13 +40,20 @@ func Leaving(h Host) bool {
 	case i.Detached != nil:
 		return !i.Detached.Delay
 	default:
-		return !h.Registration.Detached
+		return !h.Registration.Detached || GaveUp(h, h.Registration.Work)
 	}
 }
 
 // Apart reports whether the host is, or is to be, out of its backend at the
-// user's wish: nothing is begun on it.
-func Apart(h Host) bool { return h.Intent.Detached != nil || h.Registration.Detached }
+// user's wish: nothing is begun on it. One that is busy is first brought to
+// rest, unless its user says that it is to be detached by force.
+func Apart(h Host) bool {
+	asked := h.Intent.Detached
+	return h.Registration.Detached || (asked != nil && (asked.Force || AtRest(Stage(h))))
+}
+
+// AtRest reports whether a host may stay in the state for ever.
+func AtRest(s v1alpha1.ProvisioningState) bool { return s == available || Used(s) }
 
 // WantsImage reports whether the specification asks for something on the disk
 // that is not there. Only an online host is provisioned, and only if all that

@@ -16,6 +16,8 @@ func decide(h lifecycle.Host) (lifecycle.Task, lifecycle.Step) {
 		return rest()
 	case op != nil && (!inspecting || h.Intent.InspectionDisabled || lifecycle.Apart(h)):
 		return record(lifecycle.Aborted{Kind: event.Inspect, Reason: "the inspection is no longer wanted"})
+	case op != nil && lifecycle.Orphaned(h):
+		return record(lifecycle.Aborted{Kind: event.Inspect, Reason: "the backend lost the node"})
 	case op != nil:
 		return inspect(op.Reason)
 	case supplied(h):

@@ -68,7 +68,7 @@ func (i *Inspector) Step(ctx context.Context, h lifecycle.Host) (lifecycle.Step,
 			return nil, err
 		}
 	}
-	return lifecycle.Next(task, outlook, func(r lifecycle.Result) lifecycle.Fact {
+	return lifecycle.Next(h, task, outlook, func(r lifecycle.Result) lifecycle.Fact {
 		return lifecycle.Inspected{Digest: digest, Source: r.Backend, Arch: arch(r.Hardware)}
 	}), nil
 }

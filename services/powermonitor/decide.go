@@ -1,8 +1,8 @@
 package powermonitor
 
 import (
-	"fmt"
 	"slices"
+	"time"
 
 	"github.com/metalbus/metalbus/api/event"
 	"github.com/metalbus/metalbus/api/v1alpha1"
@@ -10,28 +10,36 @@ import (
 	"github.com/metalbus/metalbus/pkg/lifecycle"
 )
 
-// turn is whether the powermonitor has to look at a host, or a step that needs
-// no look at the outside.
-func turn(h lifecycle.Host) (look bool, step lifecycle.Step) {
+// look is what the powermonitor has to ask for a host.
+type look string
+
+// The looks.
+const (
+	lookNowhere look = ""      // the step is known
+	lookAtPower look = "power" // how the power is, and then what that means
+	lookAtOff   look = "off"   // how switching off for a deletion stands
+)
+
+// turn is what the powermonitor has to look at, or a step that needs no look at
+// the outside.
+func turn(h lifecycle.Host, now time.Time) (look, lifecycle.Step) {
 	stage := lifecycle.Stage(h)
 	switch {
 	case h.Intent.Paused:
-		return false, lifecycle.Nothing{}
+		return lookNowhere, lifecycle.Nothing{}
 	case stage == v1alpha1.StatePoweringOffBeforeDelete:
-		return leave(h)
-	case lifecycle.Apart(h) || !steady(stage):
-		return false, stop(h, "the host is no longer at rest")
+		return leave(h, now)
+	case lifecycle.Apart(h) || !lifecycle.AtRest(stage):
+		return lookNowhere, stop(h, "the host is no longer at rest")
+	case lifecycle.Orphaned(h):
+		return lookNowhere, stop(h, "the backend lost the node")
 	case !lifecycle.Reachable(h) && h.Power.Op == nil:
-		return false, lifecycle.Nothing{}
+		return lookNowhere, lifecycle.Nothing{}
 	case stage == v1alpha1.StateAvailable && h.Power.Op == nil && claimedByOthers(h):
-		return false, lifecycle.Nothing{}
+		return lookNowhere, lifecycle.Nothing{}
 	default:
-		return true, nil
+		return lookAtPower, nil
 	}
-}
-
-func steady(s v1alpha1.ProvisioningState) bool {
-	return s == v1alpha1.StateAvailable || lifecycle.Used(s)
 }
 
 // claimedByOthers: an available host that is about to be used, prepared or
@@ -42,27 +50,28 @@ func claimedByOthers(h lifecycle.Host) bool {
 }
 
 // leave powers a host off before its deletion, or gives that up.
-func leave(h lifecycle.Host) (bool, lifecycle.Step) {
+func leave(h lifecycle.Host, now time.Time) (look, lifecycle.Step) {
 	p := h.Power
-	tooOften := p.Problem != nil && (p.Failures > lifecycle.GiveUpAfter || h.Intent.ForceDelete)
 	switch {
-	case p.Op != nil && p.Op.Kind != event.PowerOff:
-		return false, stop(h, "the host is being deleted")
+	case p.Op != nil && (p.Op.Kind != event.PowerOff || lifecycle.Orphaned(h)):
+		return lookNowhere, stop(h, "the host is being deleted")
 	case h.Intent.Spec.DisablePowerOff:
-		return false, lifecycle.Record{Fact: lifecycle.LeftOn{}}
-	case tooOften:
-		return false, leftOn(p.Problem.Message)
+		return lookNowhere, leftOn("spec.disablePowerOff says so")
+	case lifecycle.GaveUp(h, p.Work):
+		return lookNowhere, leftOn(p.Problem.Message)
 	case lifecycle.Unreachable(h):
-		return false, leftOn("the host could not be reached")
+		return lookNowhere, leftOn("the host could not be reached")
+	case lifecycle.Overdue(h, now):
+		return lookNowhere, leftOn("it took too long to switch it off")
 	case !lifecycle.Reachable(h) && p.Op == nil:
-		return false, lifecycle.Nothing{}
+		return lookNowhere, lifecycle.Nothing{}
 	default:
-		return true, nil
+		return lookAtOff, nil
 	}
 }
 
 func leftOn(why string) lifecycle.Step {
-	return lifecycle.Record{Fact: lifecycle.LeftOn{Undone: fmt.Sprintf("deleted without powering off: %s", why)}}
+	return lifecycle.Record{Fact: lifecycle.LeftOn{Undone: "the machine was not powered off: " + why}}
 }
 
 // stop gives up an operation, if one is under way.
@@ -89,7 +98,7 @@ func compare(h lifecycle.Host, now backend.PowerState) (lifecycle.Task, lifecycl
 		return record(lifecycle.Served{})
 	case now.On == nil || now.Fault != "":
 		return lifecycle.Task{}, lifecycle.Nothing{}
-	case want == event.PowerOff && (*now.On || lifecycle.Leaving(h)):
+	case want == event.PowerOff && *now.On:
 		return lifecycle.Task{Kind: want, Mode: lifecycle.OffMode(h), Reason: offReason(h)}, nil
 	case want == event.Reboot:
 		return lifecycle.Task{Kind: want, Mode: lifecycle.OffMode(h), Reason: offReason(h)}, nil
@@ -129,8 +138,6 @@ func record(f lifecycle.Fact) (lifecycle.Task, lifecycle.Step) {
 // for, "" if it may be either.
 func wanted(h lifecycle.Host) event.Kind {
 	switch {
-	case lifecycle.Stage(h) == v1alpha1.StatePoweringOffBeforeDelete:
-		return event.PowerOff
 	case !lifecycle.WantsOff(h) && !h.Intent.Spec.Online:
 		return "" // it must not be switched off, and need not be on
 	case !lifecycle.WantsOff(h):
@@ -143,12 +150,8 @@ func wanted(h lifecycle.Host) event.Kind {
 }
 
 func offReason(h lifecycle.Host) string {
-	switch {
-	case lifecycle.Leaving(h):
-		return "the host is being deleted"
-	case !h.Intent.Spec.Online:
+	if !h.Intent.Spec.Online {
 		return "spec.online is false"
-	default:
-		return "annotation " + v1alpha1.RebootAnnotationPrefix
 	}
+	return "annotation " + v1alpha1.RebootAnnotationPrefix
 }

@@ -19,7 +19,7 @@ func host(p event.PhaseOfDisk, changes ...change) lifecycle.Host {
 	h.Intent.Spec.BMC = v1alpha1.BMCDetails{Address: "redfish://192.0.2.1", CredentialsName: "s"}
 	h.Intent.Spec.Online = true
 	h.Intent.Credentials = event.SecretRef{Namespace: "lab", Name: "s", Version: "7"}
-	h.Registration = event.Registration{Registered: true, Good: lifecycle.Credentials(h.Intent)}
+	h.Registration = event.Registration{Registered: true, Address: h.Intent.Spec.BMC.Address, Good: lifecycle.Credentials(h.Intent)}
 	h.Inspection.Done, h.Provisioning.Phase = true, p
 	for _, c := range changes {
 		c(&h)
@@ -30,6 +30,9 @@ func host(p event.PhaseOfDisk, changes ...change) lifecycle.Host {
 func known(on bool) change      { return func(h *lifecycle.Host) { h.Power.On = &on } }
 func offline(h *lifecycle.Host) { h.Intent.Spec.Online = false }
 func leaving(h *lifecycle.Host) { h.Intent.DeletedAt = now }
+func forced(h *lifecycle.Host)  { h.Intent.ForceDelete = true }
+func before(h *lifecycle.Host)  { h.Power.Problem.At = now.Add(-time.Minute) }
+func late(h *lifecycle.Host)    { h.Intent.DeletedAt = now.Add(-time.Hour) }
 func noOff(h *lifecycle.Host)   { h.Intent.Spec.DisablePowerOff = true }
 
 func reboot(force bool) change {
@@ -39,7 +42,9 @@ func reboot(force bool) change {
 func op(k event.Kind) change { return func(h *lifecycle.Host) { h.Power.Op = &event.Op{Kind: k} } }
 
 func failed(times int) change {
-	return func(h *lifecycle.Host) { h.Power.Problem, h.Power.Failures = &event.Problem{Message: "no"}, times }
+	return func(h *lifecycle.Host) {
+		h.Power.Problem, h.Power.Failures = &event.Problem{Message: "no", At: now}, times
+	}
 }
 
 func TestTurn(t *testing.T) {
@@ -47,25 +52,30 @@ func TestTurn(t *testing.T) {
 		host lifecycle.Host
 		want string
 	}{
-		"a provisioned host":                               {host(event.Deployed), "look"},
-		"an available host":                                {host(event.Prepared), "look"},
-		"a host of somebody else's":                        {host(event.External), "look"},
+		"a provisioned host":                               {host(event.Deployed), "look at power"},
+		"an available host":                                {host(event.Prepared), "look at power"},
+		"a host of somebody else's":                        {host(event.External), "look at power"},
 		"a host that is being deployed":                    {host(event.Deploying), "nothing"},
 		"a paused host":                                    {host(event.Deployed, func(h *lifecycle.Host) { h.Intent.Paused = true }), "nothing"},
 		"a detached host":                                  {host(event.Deployed, func(h *lifecycle.Host) { h.Intent.Detached = &event.DetachRequest{} }), "nothing"},
 		"a host that the backend lost":                     {host(event.Deployed, func(h *lifecycle.Host) { h.Registration.Lost = true }), "nothing"},
 		"a host that is about to be used":                  {host(event.Prepared, func(h *lifecycle.Host) { h.Intent.Spec.Image = &v1alpha1.Image{URL: "a"} }), "nothing"},
 		"an operation of a host that is no longer at rest": {host(event.Undeploying, op(event.PowerOn)), "record on.aborted"},
-		"a host that is being deleted":                     {host(event.Prepared, leaving), "look"},
+		"a host that is being deleted":                     {host(event.Prepared, leaving), "look at off"},
 		"one that must not be switched off":                {host(event.Prepared, leaving, noOff), "record off.abandoned"},
 		"one that cannot be switched off":                  {host(event.Prepared, leaving, failed(4)), "record off.abandoned"},
-		"one that could not be switched off yet":           {host(event.Prepared, leaving, failed(3)), "look"},
+		"one that could not be switched off yet":           {host(event.Prepared, leaving, failed(3)), "look at off"},
+		"one whose power was lost before it was deleted":   {host(event.Prepared, leaving, failed(9), before), "look at off"},
+		"one that cannot be switched off and is forced":    {host(event.Prepared, leaving, forced, failed(1)), "record off.abandoned"},
+		"one that is forced, and takes too long":           {host(event.Prepared, late, forced, op(event.PowerOff)), "record off.abandoned"},
+		"one whose Secret is gone":                         {host(event.Prepared, leaving, func(h *lifecycle.Host) { h.Intent.Credentials.Version = "" }), "look at off"},
+		"an operation of a host that the backend lost":     {host(event.Deployed, op(event.PowerOff), func(h *lifecycle.Host) { h.Registration.Lost = true }), "record off.aborted"},
 		"one that is being switched on":                    {host(event.Prepared, leaving, op(event.PowerOn)), "record on.aborted"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			look, step := turn(c.host)
-			got := "look"
-			if !look {
+			where, step := turn(c.host, now)
+			got := "look at " + string(where)
+			if where == lookNowhere {
 				got = text(lifecycle.Task{}, step)
 			}
 			if got != c.want {
@@ -101,8 +111,6 @@ func TestCompare(t *testing.T) {
 		"still no control of the power":               {host(event.Deployed, known(false), func(h *lifecycle.Host) { h.Power.Fault = "no answer" }), backend.PowerState{On: &off, Fault: "no answer"}, "nothing"},
 		"the hardware's report":                       {host(event.Deployed, known(true)), backend.PowerState{On: &on, Health: "Warning"}, "record health.changed"},
 		"somebody else did what we could not":         {host(event.Deployed, known(true), failed(2)), backend.PowerState{On: &on}, "record on.succeeded"},
-		"a host that is deleted is switched off":      {host(event.Prepared, known(true), leaving), backend.PowerState{On: &on}, "off hard"},
-		"a host that is deleted and is off already":   {host(event.Prepared, known(false), leaving), backend.PowerState{On: &off}, "off hard"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			task, step := compare(c.host, c.now)

@@ -24,12 +24,13 @@ type Backends interface {
 // Powermonitor is the service.
 type Powermonitor struct {
 	backends Backends
+	now      func() time.Time
 	every    time.Duration
 }
 
-// New is a Powermonitor on the given backends.
-func New(b Backends, cfg Config) *Powermonitor {
-	return &Powermonitor{backends: b, every: cfg.Every}
+// New is a Powermonitor on the given backends and clock.
+func New(b Backends, now func() time.Time, cfg Config) *Powermonitor {
+	return &Powermonitor{backends: b, now: now, every: cfg.Every}
 }
 
 // Section is the power section.
@@ -40,16 +41,25 @@ func (*Powermonitor) Cares(t bus.Trigger) bool {
 	if t.Section == event.SectionPower {
 		return true
 	}
-	return steady(t.Stage) || t.Stage == v1alpha1.StatePoweringOffBeforeDelete
+	return lifecycle.AtRest(t.Stage) || t.Stage == v1alpha1.StatePoweringOffBeforeDelete
 }
 
 // Step decides what is next for the host.
 func (p *Powermonitor) Step(ctx context.Context, h lifecycle.Host) (lifecycle.Step, error) {
-	look, step := turn(h)
-	if !look {
+	where, step := turn(h, p.now())
+	switch where {
+	case lookAtPower:
+		return p.compare(ctx, h)
+	case lookAtOff:
+		return p.drive(ctx, h, lifecycle.Task{Kind: event.PowerOff, Mode: v1alpha1.RebootModeHard, Reason: "the host is being deleted"})
+	default:
 		return step, nil
 	}
-	now := backend.PowerState{}
+}
+
+// compare reads the power of a host at rest, unless it is being switched.
+func (p *Powermonitor) compare(ctx context.Context, h lifecycle.Host) (lifecycle.Step, error) {
+	var now backend.PowerState
 	if h.Power.Op == nil {
 		var err error
 		if now, err = p.backends.Power(ctx, h); err != nil {
@@ -60,11 +70,16 @@ func (p *Powermonitor) Step(ctx context.Context, h lifecycle.Host) (lifecycle.St
 	if task.Kind == "" {
 		return p.later(step), nil
 	}
+	return p.drive(ctx, h, task)
+}
+
+// drive brings the power to what is wanted.
+func (p *Powermonitor) drive(ctx context.Context, h lifecycle.Host, task lifecycle.Task) (lifecycle.Step, error) {
 	outlook, err := p.backends.Look(ctx, task.Kind, h)
 	if err != nil {
 		return nil, err
 	}
-	return lifecycle.Next(task, outlook, func(lifecycle.Result) lifecycle.Fact {
+	return lifecycle.Next(h, task, outlook, func(lifecycle.Result) lifecycle.Fact {
 		return lifecycle.Switched{Kind: task.Kind, On: task.Kind != event.PowerOff}
 	}), nil
 }

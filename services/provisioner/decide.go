@@ -2,6 +2,7 @@ package provisioner
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/metalbus/metalbus/api/event"
 	"github.com/metalbus/metalbus/api/v1alpha1"
@@ -11,10 +12,26 @@ import (
 // decide says what the provisioner's turn is for a host: a task, or a step
 // that needs no look at the outside. maxAttempts limits deployments of one
 // image; 0 is no limit.
-func decide(h lifecycle.Host, maxAttempts int) (lifecycle.Task, lifecycle.Step) {
-	if h.Intent.Paused || (lifecycle.Apart(h) && h.Provisioning.Op == nil) {
+func decide(h lifecycle.Host, now time.Time, maxAttempts int) (lifecycle.Task, lifecycle.Step) {
+	op := h.Provisioning.Op
+	switch {
+	case h.Intent.Paused:
 		return rest()
+	case lifecycle.Apart(h) && !lifecycle.Leaving(h):
+		return stop(h, "the host is being detached")
+	case lifecycle.Stage(h) == v1alpha1.StateDeprovisioning:
+		return undeploy(h, now)
+	case op != nil && lifecycle.Orphaned(h):
+		return stop(h, "the backend lost the node")
+	case op == nil && !lifecycle.Reachable(h):
+		return rest()
+	default:
+		return onward(h, maxAttempts)
 	}
+}
+
+// onward is the turn of a host that is reachable, or being worked on.
+func onward(h lifecycle.Host, maxAttempts int) (lifecycle.Task, lifecycle.Step) {
 	switch lifecycle.Stage(h) {
 	case v1alpha1.StatePreparing:
 		return prepare(h)
@@ -26,8 +43,6 @@ func decide(h lifecycle.Host, maxAttempts int) (lifecycle.Task, lifecycle.Step) 
 		return keep(h)
 	case v1alpha1.StateExternallyProvisioned:
 		return external(h)
-	case v1alpha1.StateDeprovisioning:
-		return undeploy(h)
 	default:
 		return stop(h, "the host is being deleted")
 	}
@@ -52,14 +67,10 @@ func stop(h lifecycle.Host, reason string) (lifecycle.Task, lifecycle.Step) {
 }
 
 func prepare(h lifecycle.Host) (lifecycle.Task, lifecycle.Step) {
-	switch {
-	case lifecycle.Apart(h):
-		return stop(h, "the host is being detached")
-	case !h.Inspection.Done || !lifecycle.Reachable(h):
+	if !h.Inspection.Done {
 		return rest()
-	default:
-		return task(event.Prepare, "before the host is available")
 	}
+	return task(event.Prepare, "before the host is available")
 }
 
 // use looks what an available host is to be used for.
@@ -67,19 +78,17 @@ func use(h lifecycle.Host, maxAttempts int) (lifecycle.Task, lifecycle.Step) {
 	p, spec := h.Provisioning, h.Intent.Spec
 	wants := lifecycle.WantsImage(h)
 	switch {
-	case lifecycle.Apart(h) || !lifecycle.Reachable(h):
-		return rest()
 	case spec.ExternallyProvisioned:
 		return record(lifecycle.EnteredExternal{})
 	case lifecycle.WantsInspection(h):
 		return rest() // the inspector's turn
 	case lifecycle.Unsettled(h):
 		return task(event.Prepare, "settings changed")
-	case !wants && (p.Attempts > 0 || p.Problem != nil):
+	case !wants && (p.Failures > 0 || p.Attempts > 0):
 		return record(lifecycle.Forgiven{})
 	case !wants:
 		return rest()
-	case p.Attempts > 0 && !lifecycle.SameImage(p.LastAttempted, spec.Image):
+	case p.Failures > 0 && (!lifecycle.SameImage(p.LastAttempted, spec.Image) || p.Retry != h.Intent.Retry):
 		return record(lifecycle.Forgiven{})
 	case maxAttempts > 0 && p.Attempts >= maxAttempts:
 		return exhausted(h, maxAttempts)
@@ -103,17 +112,10 @@ func exhausted(h lifecycle.Host, limit int) (lifecycle.Task, lifecycle.Step) {
 }
 
 func deploy(h lifecycle.Host) (lifecycle.Task, lifecycle.Step) {
-	op := h.Provisioning.Op
 	unwanted := lifecycle.Unwanted(h)
 	switch {
-	case lifecycle.Apart(h):
-		return stop(h, "the host is being detached")
-	case unwanted && op != nil:
+	case unwanted && h.Provisioning.Op != nil:
 		return stop(h, "the image is no longer wanted")
-	case lifecycle.Unreachable(h):
-		return record(abandoned(h))
-	case !lifecycle.Reachable(h):
-		return rest()
 	case unwanted:
 		return task(event.Undeploy, unwantedReason(h))
 	case h.Provisioning.Problem != nil:
@@ -125,16 +127,10 @@ func deploy(h lifecycle.Host) (lifecycle.Task, lifecycle.Step) {
 
 // keep leaves a provisioned host alone until its user wants something else.
 func keep(h lifecycle.Host) (lifecycle.Task, lifecycle.Step) {
-	switch {
-	case !lifecycle.Unwanted(h):
+	if !lifecycle.Unwanted(h) {
 		return stop(h, "the host is provisioned")
-	case lifecycle.Unreachable(h):
-		return record(abandoned(h))
-	case !lifecycle.Reachable(h):
-		return rest()
-	default:
-		return task(event.Undeploy, unwantedReason(h))
 	}
+	return task(event.Undeploy, unwantedReason(h))
 }
 
 func unwantedReason(h lifecycle.Host) string {
@@ -148,18 +144,8 @@ func unwantedReason(h lifecycle.Host) string {
 	}
 }
 
-func abandoned(h lifecycle.Host) lifecycle.Fact {
-	why := "the host could not be reached"
-	if p := lifecycle.Problem(h); p != nil {
-		why = p.Message
-	}
-	return lifecycle.Abandoned{Undone: fmt.Sprintf("deleted without deprovisioning, %s is left on its disk: %s", h.Provisioning.Image.URL, why)}
-}
-
 func external(h lifecycle.Host) (lifecycle.Task, lifecycle.Step) {
 	switch {
-	case lifecycle.Apart(h):
-		return rest()
 	case !h.Intent.Spec.ExternallyProvisioned:
 		return record(lifecycle.LeftExternal{})
 	case h.Provisioning.Phase != event.External:
@@ -169,15 +155,37 @@ func external(h lifecycle.Host) (lifecycle.Task, lifecycle.Step) {
 	}
 }
 
-func undeploy(h lifecycle.Host) (lifecycle.Task, lifecycle.Step) {
+// undeploy cleans a host. If that is for its deletion, it ends in any case.
+func undeploy(h lifecycle.Host, now time.Time) (lifecycle.Task, lifecycle.Step) {
 	p := h.Provisioning
-	gaveUp := p.Problem != nil && p.Problem.Kind == event.Undeploy && p.Failures > lifecycle.GiveUpAfter
 	switch {
-	case lifecycle.Leaving(h) && (gaveUp || h.Intent.ForceDelete && p.Problem != nil || lifecycle.Unreachable(h)):
-		return record(abandoned(h))
-	case !lifecycle.Reachable(h) && p.Op == nil:
+	case lifecycle.Leaving(h) && lifecycle.GaveUp(h, p.Work):
+		return record(abandoned(h, p.Problem.Message))
+	case lifecycle.Unreachable(h):
+		return record(abandoned(h, unreachable(h)))
+	case lifecycle.Overdue(h, now):
+		return record(abandoned(h, "it took too long"))
+	case p.Op != nil && (p.Op.Kind != event.Undeploy || lifecycle.Orphaned(h)):
+		return stop(h, "the disk is to be cleaned")
+	case p.Op == nil && !lifecycle.Reachable(h):
 		return rest()
 	default:
 		return task(event.Undeploy, unwantedReason(h))
 	}
+}
+
+// unreachable says why a host cannot be reached.
+func unreachable(h lifecycle.Host) string {
+	if p := h.Registration.Problem; p != nil {
+		return p.Message
+	}
+	return "the host could not be reached"
+}
+
+func abandoned(h lifecycle.Host, why string) lifecycle.Fact {
+	left := "what is on its disk is left there"
+	if url := h.Provisioning.Image.URL; url != "" {
+		left = url + " is left on its disk"
+	}
+	return lifecycle.Abandoned{Undone: fmt.Sprintf("the host was not deprovisioned, %s: %s", left, why)}
 }

@@ -19,7 +19,7 @@ func host(p event.PhaseOfDisk, changes ...change) lifecycle.Host {
 	h.Intent.Spec.BMC = v1alpha1.BMCDetails{Address: "redfish://192.0.2.1", CredentialsName: "s"}
 	h.Intent.Spec.Online = true
 	h.Intent.Credentials = event.SecretRef{Namespace: "lab", Name: "s", Version: "7"}
-	h.Registration = event.Registration{Registered: true, Good: lifecycle.Credentials(h.Intent)}
+	h.Registration = event.Registration{Registered: true, Address: h.Intent.Spec.BMC.Address, Good: lifecycle.Credentials(h.Intent)}
 	h.Inspection.Done, h.Provisioning.Phase = true, p
 	for _, c := range changes {
 		c(&h)
@@ -41,7 +41,15 @@ func lost(h *lifecycle.Host)     { h.Registration.Lost = true }
 func offline(h *lifecycle.Host)  { h.Intent.Spec.Online = false }
 func forced(h *lifecycle.Host)   { h.Intent.ForceDelete = true }
 func unreached(h *lifecycle.Host) {
-	h.Registration.Problem, h.Registration.Failures = &event.Problem{Message: "no answer"}, 4
+	h.Registration.Problem, h.Registration.Failures = &event.Problem{Message: "no answer", At: now}, 4
+}
+func rotated(h *lifecycle.Host)     { h.Intent.Credentials.Version = "8" }
+func late(h *lifecycle.Host)        { h.Intent.DeletedAt = now.Add(-time.Hour) }
+func before(h *lifecycle.Host)      { h.Provisioning.Problem.At = now.Add(-time.Minute) }
+func detachedNow(h *lifecycle.Host) { h.Intent.Detached = &event.DetachRequest{Force: true} }
+func refused(h *lifecycle.Host) {
+	failed(event.Deploy, 1)(h)
+	h.Provisioning.Attempts = 0
 }
 func inspectAgain(h *lifecycle.Host) { h.Intent.InspectRequest = "1" }
 
@@ -52,7 +60,7 @@ func op(k event.Kind) change {
 func failed(k event.Kind, times int) change {
 	return func(h *lifecycle.Host) {
 		p := &h.Provisioning
-		p.Problem, p.Failures = &event.Problem{Kind: k, Message: "no"}, times
+		p.Problem, p.Failures = &event.Problem{Kind: k, Message: "no", At: now}, times
 		if k == event.Deploy {
 			p.Attempts, p.LastAttempted = times, h.Intent.Spec.Image.DeepCopy()
 		}
@@ -85,13 +93,20 @@ func TestDecide(t *testing.T) {
 		"a failed deployment is undone":                               {host(event.Deploying, wants("a"), has("a"), failed(event.Deploy, 1)), "undeploy"},
 		"an unwanted deployment is given up":                          {host(event.Deploying, has("a"), op(event.Deploy)), "record deploy.aborted"},
 		"and undone":                                                  {host(event.Deploying, has("a")), "undeploy"},
+		"its Secret was touched":                                      {host(event.Deploying, wants("a"), has("a"), op(event.Deploy), rotated), "deploy"},
+		"the backend lost it":                                         {host(event.Deploying, wants("a"), has("a"), op(event.Deploy), lost), "record deploy.aborted"},
+		"a busy host is detached later":                               {host(event.Deploying, wants("a"), has("a"), op(event.Deploy), detached), "deploy"},
+		"unless that is forced":                                       {host(event.Deploying, wants("a"), has("a"), op(event.Deploy), detachedNow), "record deploy.aborted"},
+		"an image that was refused is tried again":                    {host(event.Prepared, wants("a"), refused), "deploy"},
+		"another image after one that was refused":                    {host(event.Prepared, wants("a"), refused, wants("b")), "record attempts.reset"},
+		"its user asks to try again":                                  {host(event.Prepared, wants("a"), failed(event.Deploy, 5), func(h *lifecycle.Host) { h.Intent.Retry = "now" }), "record attempts.reset"},
 		"a provisioned host rests":                                    {host(event.Deployed, wants("a"), has("a")), "nothing"},
 		"its image was removed":                                       {host(event.Deployed, has("a")), "undeploy"},
 		"its image was changed":                                       {host(event.Deployed, wants("b"), has("a")), "undeploy"},
 		"it is deleted":                                               {host(event.Deployed, wants("a"), has("a"), leaving), "undeploy"},
 		"it is deleted while detached":                                {host(event.Deployed, wants("a"), has("a"), leaving, detached), "nothing"},
 		"it is offline":                                               {host(event.Deployed, wants("a"), has("a"), offline), "nothing"},
-		"the backend lost it":                                         {host(event.Deployed, wants("a"), has("a"), lost), "nothing"},
+		"the backend lost it while it is in use":                      {host(event.Deployed, wants("a"), has("a"), lost), "nothing"},
 		"the backend lost it and its image was removed":               {host(event.Deployed, has("a"), lost), "nothing"},
 		"its BMC does not answer":                                     {host(event.Deployed, wants("a"), has("a"), unreached), "nothing"},
 		"its BMC does not answer and it is deleted":                   {host(event.Deployed, wants("a"), has("a"), unreached, leaving), "record undeploy.abandoned"},
@@ -100,6 +115,9 @@ func TestDecide(t *testing.T) {
 		"cleaning that fails is tried again":                          {host(event.Undeploying, has("a"), failed(event.Undeploy, 9)), "undeploy"},
 		"for a host that is deleted a few times":                      {host(event.Undeploying, has("a"), leaving, failed(event.Undeploy, 3)), "undeploy"},
 		"but not more":                                                {host(event.Undeploying, has("a"), leaving, failed(event.Undeploy, 4)), "record undeploy.abandoned"},
+		"nor longer than allowed where the deletion is forced":        {host(event.Undeploying, has("a"), late, forced, op(event.Undeploy)), "record undeploy.abandoned"},
+		"its deployment is given up":                                  {host(event.Deploying, has("a"), leaving, op(event.Deploy)), "record deploy.aborted"},
+		"and what failed long before is tried once more":              {host(event.Undeploying, has("a"), leaving, failed(event.Undeploy, 9), before), "undeploy"},
 		"and only once where the deletion is forced":                  {host(event.Undeploying, has("a"), leaving, forced, failed(event.Undeploy, 1)), "record undeploy.abandoned"},
 		"somebody else's host rests":                                  {host(event.External, others), "nothing"},
 		"somebody else's host that was registered as such":            {host(event.Unprepared, others, func(h *lifecycle.Host) { h.Registration.External = true }), "record external.entered"},
@@ -108,7 +126,7 @@ func TestDecide(t *testing.T) {
 		"a preparation of a host that is deleted is given up":         {host(event.Unprepared, leaving, op(event.Prepare)), "record prepare.aborted"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			task, step := decide(c.host, 5)
+			task, step := decide(c.host, now, 5)
 			if got := text(task, step); got != c.want {
 				t.Errorf("decided %q, want %q", got, c.want)
 			}

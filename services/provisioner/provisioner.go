@@ -5,6 +5,7 @@ package provisioner
 
 import (
 	"context"
+	"time"
 
 	"github.com/metalbus/metalbus/api/event"
 	"github.com/metalbus/metalbus/api/v1alpha1"
@@ -21,12 +22,13 @@ type Backends interface {
 // Provisioner is the service.
 type Provisioner struct {
 	backends    Backends
+	now         func() time.Time
 	maxAttempts int
 }
 
-// New is a Provisioner on the given backends.
-func New(b Backends, cfg Config) *Provisioner {
-	return &Provisioner{backends: b, maxAttempts: cfg.MaxAttempts}
+// New is a Provisioner on the given backends and clock.
+func New(b Backends, now func() time.Time, cfg Config) *Provisioner {
+	return &Provisioner{backends: b, now: now, maxAttempts: cfg.MaxAttempts}
 }
 
 // Section is the provisioning section.
@@ -50,7 +52,7 @@ func (*Provisioner) Cares(t bus.Trigger) bool {
 
 // Step decides what is next for the host.
 func (p *Provisioner) Step(ctx context.Context, h lifecycle.Host) (lifecycle.Step, error) {
-	task, step := decide(h, p.maxAttempts)
+	task, step := decide(h, p.now(), p.maxAttempts)
 	if step != nil {
 		return step, nil
 	}
@@ -58,7 +60,7 @@ func (p *Provisioner) Step(ctx context.Context, h lifecycle.Host) (lifecycle.Ste
 	if err != nil {
 		return nil, err
 	}
-	return lifecycle.Next(task, outlook, func(lifecycle.Result) lifecycle.Fact { return done(h, task) }), nil
+	return lifecycle.Next(h, task, outlook, func(lifecycle.Result) lifecycle.Fact { return done(h, task) }), nil
 }
 
 // Do makes a write that Step asked for.

@@ -17,15 +17,29 @@ func decide(h lifecycle.Host, now time.Time, grace time.Duration) (lifecycle.Tas
 	case h.Intent.Paused || stage == v1alpha1.StateNone || h.Registration.Removed:
 		return rest()
 	case stage == v1alpha1.StateDeleting:
-		return remove(h)
-	case h.Intent.Detached != nil:
-		return detach(h, stage)
+		return remove(h, now)
+	case h.Intent.Detached != nil && lifecycle.Apart(h):
+		return detach(h)
 	case stage == v1alpha1.StateUnmanaged:
 		return rest()
-	case lifecycle.Leaving(h) && lifecycle.Unreachable(h):
+	case lifecycle.Unreachable(h):
 		return rest() // the others give up on it
 	}
-	return register(h, stage, now, grace)
+	return instead(h, register(h, now, grace))
+}
+
+// choice is a decision on its way through the rules.
+type choice struct {
+	task lifecycle.Task
+	step lifecycle.Step
+}
+
+// instead gives up an operation that is not the one which is wanted now.
+func instead(h lifecycle.Host, c choice) (lifecycle.Task, lifecycle.Step) {
+	if op := h.Registration.Op; op != nil && c.task.Kind != "" && op.Kind != c.task.Kind {
+		return lifecycle.Task{}, abort(op.Kind, "what is wanted has changed")
+	}
+	return c.task, c.step
 }
 
 func rest() (lifecycle.Task, lifecycle.Step) { return lifecycle.Task{}, lifecycle.Nothing{} }
@@ -36,52 +50,55 @@ func task(k event.Kind, reason string) (lifecycle.Task, lifecycle.Step) {
 
 // remove takes a host out of its backend for good. What was never in one, or
 // is out of it already, is removed by saying so.
-func remove(h lifecycle.Host) (lifecycle.Task, lifecycle.Step) {
+func remove(h lifecycle.Host, now time.Time) (lifecycle.Task, lifecycle.Step) {
 	r := h.Registration
 	switch {
 	case r.Op != nil && r.Op.Kind != event.Remove:
 		return lifecycle.Task{}, abort(r.Op.Kind, "the host is being deleted")
 	case r.Detached || (r.Node == "" && r.Tried.Reference == nil):
 		return lifecycle.Task{}, lifecycle.Record{Fact: lifecycle.Removed{}}
-	case r.Problem != nil && r.Problem.Kind == event.Remove && (r.Failures > lifecycle.GiveUpAfter || h.Intent.ForceDelete):
-		return lifecycle.Task{}, lifecycle.Record{Fact: lifecycle.Removed{Undone: "left in its backend: " + r.Problem.Message}}
+	case r.Problem != nil && r.Problem.Kind == event.Remove && lifecycle.GaveUp(h, r.Work):
+		return leftBehind(r.Problem.Message)
+	case lifecycle.Overdue(h, now):
+		return leftBehind("it did not let go of the host in time")
 	default:
 		return task(event.Remove, "deleted")
 	}
 }
 
-// detach takes a resting host out of its backend and leaves the machine alone.
-func detach(h lifecycle.Host, stage v1alpha1.ProvisioningState) (lifecycle.Task, lifecycle.Step) {
+func leftBehind(why string) (lifecycle.Task, lifecycle.Step) {
+	return lifecycle.Task{}, lifecycle.Record{Fact: lifecycle.Removed{Undone: "the host is left in its backend: " + why}}
+}
+
+// detach takes a host out of its backend and leaves the machine alone.
+func detach(h lifecycle.Host) (lifecycle.Task, lifecycle.Step) {
 	op, _ := h.Op()
 	switch {
 	case h.Registration.Detached || !h.Registration.Registered:
 		return rest()
+	case h.Registration.Op != nil && op.Kind != event.Detach:
+		return lifecycle.Task{}, abort(op.Kind, "the host is being detached")
 	case op != nil && op.Kind != event.Detach:
 		return rest() // its end is a trigger
-	case stage == v1alpha1.StateAvailable || lifecycle.Used(stage) || h.Intent.Detached.Force:
-		return task(event.Detach, "annotation "+v1alpha1.DetachedAnnotation)
 	default:
-		return rest()
+		return task(event.Detach, "annotation "+v1alpha1.DetachedAnnotation)
 	}
 }
 
-func register(h lifecycle.Host, stage v1alpha1.ProvisioningState, now time.Time, grace time.Duration) (lifecycle.Task, lifecycle.Step) {
-	r, i := h.Registration, h.Intent
-	credentials := lifecycle.Credentials(i)
-	current := r.Registered && !r.Detached && lifecycle.SameCredentials(r.Good, credentials) && r.Address == i.Spec.BMC.Address
-	if !current || r.Lost || r.Problem != nil {
-		if step := refuse(h, now, grace); step != nil {
-			return lifecycle.Task{}, step
-		}
+// register brings the backend to hold the host as it is asked for, and to take
+// over the machine if that runs.
+func register(h lifecycle.Host, now time.Time, grace time.Duration) choice {
+	if lifecycle.Reachable(h) {
+		return choice{step: lifecycle.Nothing{}}
 	}
-	switch {
-	case current && r.Lost && r.Node != "" && (r.Problem == nil || r.Problem.Kind == event.Adopt) && lifecycle.Used(stage):
-		return task(event.Adopt, "the backend lost the node")
-	case !current || r.Lost || (r.Problem != nil && r.Problem.Kind != event.Adopt):
-		return task(event.Enroll, reason(h))
-	default:
-		return rest()
+	problem, current := h.Registration.Problem, lifecycle.Current(h)
+	if step := refuse(h, now, grace); step != nil && !(current && lifecycle.Leaving(h)) {
+		return choice{step: step}
 	}
+	if current && lifecycle.Unadopted(h) && (problem == nil || problem.Kind == event.Adopt) {
+		return choice{task: lifecycle.Task{Kind: event.Adopt, Reason: "the backend has yet to take the running machine over"}}
+	}
+	return choice{task: lifecycle.Task{Kind: event.Enroll, Reason: reason(h)}}
 }
 
 func reason(h lifecycle.Host) string {

@@ -22,7 +22,7 @@ func host(change ...func(*lifecycle.Host)) lifecycle.Host {
 	h.Intent.Spec.BMC = v1alpha1.BMCDetails{Address: "redfish://192.0.2.1", CredentialsName: "host-a-bmc"}
 	h.Intent.Credentials = event.SecretRef{Namespace: "lab", Name: "host-a-bmc", Version: "7"}
 	h.Registration = event.Registration{Registered: true, Node: "n", Backend: "redfish", Address: "redfish://192.0.2.1", Good: lifecycle.Credentials(h.Intent), Tried: lifecycle.Credentials(h.Intent)}
-	h.Inspection.Done, h.Provisioning.Phase = true, event.Deployed
+	h.Inspection.Done, h.Provisioning.Phase, h.Provisioning.Node = true, event.Deployed, "n"
 	for _, c := range change {
 		c(&h)
 	}
@@ -54,12 +54,19 @@ func TestDecide(t *testing.T) {
 		"other credentials of a running host":     {host(func(h *lifecycle.Host) { h.Intent.Credentials.Version = "8" }), "enroll"},
 		"another address of a running host":       {host(func(h *lifecycle.Host) { h.Intent.Spec.BMC.Address = "redfish://192.0.2.2" }), "enroll"},
 		"a problem is tried again":                {host(func(h *lifecycle.Host) { h.Registration.Problem = &event.Problem{Kind: event.Enroll} }), "enroll"},
-		"a running host that the backend lost":    {host(func(h *lifecycle.Host) { h.Registration.Lost = true }), "adopt"},
+		"a running host that the backend lost":    {host(func(h *lifecycle.Host) { h.Registration.Lost = true }), "enroll"},
+		"and holds anew":                          {host(anew), "adopt"},
+		"and has taken over":                      {host(anew, func(h *lifecycle.Host) { h.Registration.Adopted = "m" }), "nothing"},
+		"one of somebody else's":                  {host(func(h *lifecycle.Host) { h.Provisioning = event.Provisioning{Phase: event.External} }), "adopt"},
+		"a host that is cleaned and was lost":     {host(anew, undeploying), "adopt"},
+		"a deployment that was lost begins anew":  {host(anew, func(h *lifecycle.Host) { h.Provisioning.Phase = event.Deploying }), "nothing"},
 		"an available host that the backend lost": {host(func(h *lifecycle.Host) { h.Registration.Lost, h.Provisioning.Phase = true, event.Prepared }), "enroll"},
 		"a failed adoption is tried again": {host(func(h *lifecycle.Host) {
-			h.Registration.Lost, h.Registration.Problem = true, &event.Problem{Kind: event.Adopt}
+			anew(h)
+			h.Registration.Problem = &event.Problem{Kind: event.Adopt}
 		}), "adopt"},
-		"a host that is to be detached": {host(func(h *lifecycle.Host) { h.Intent.Detached = &event.DetachRequest{} }), "detach"},
+		"an adoption of a host that was lost once more is given up": {host(func(h *lifecycle.Host) { h.Registration.Lost, h.Registration.Op = true, &event.Op{Kind: event.Adopt} }), "record adopt.aborted"},
+		"a host that is to be detached":                             {host(func(h *lifecycle.Host) { h.Intent.Detached = &event.DetachRequest{} }), "detach"},
 		"a busy host is detached later": {host(func(h *lifecycle.Host) {
 			h.Intent.Detached, h.Provisioning.Phase = &event.DetachRequest{}, event.Deploying
 		}), "nothing"},
@@ -76,7 +83,13 @@ func TestDecide(t *testing.T) {
 		"a removal that fails is tried again before":        {host(deleted, failedRemove(3)), "remove"},
 		"an enrolment under way ends before the removal":    {host(fresh, func(h *lifecycle.Host) { h.Intent.DeletedAt, h.Registration.Op = now, &event.Op{Kind: event.Enroll} }), "record enroll.aborted"},
 		"a leaving host whose BMC was tried in vain is let go": {host(func(h *lifecycle.Host) {
-			h.Intent.DeletedAt, h.Registration.Problem, h.Registration.Failures = now, &event.Problem{Kind: event.Enroll}, 4
+			h.Intent.DeletedAt, h.Registration.Problem, h.Registration.Failures = now, &event.Problem{Kind: event.Enroll, At: now}, 4
+		}), "nothing"},
+		"one that was tried in vain before is tried once more": {host(func(h *lifecycle.Host) {
+			h.Intent.DeletedAt, h.Registration.Problem, h.Registration.Failures = now, &event.Problem{Kind: event.Enroll, At: now.Add(-time.Hour)}, 4
+		}), "enroll"},
+		"a leaving host whose Secret is gone makes do without": {host(missing(now.Add(-time.Hour)), func(h *lifecycle.Host) {
+			h.Intent.DeletedAt, h.Registration.Problem = now, &event.Problem{Kind: event.Enroll, Local: true}
 		}), "nothing"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -92,9 +105,16 @@ func missing(since time.Time) func(*lifecycle.Host) {
 	return func(h *lifecycle.Host) { h.Intent.Credentials.Version, h.Intent.Credentials.MissingSince = "", since }
 }
 
+// anew is a host that the backend had lost, and holds as another node.
+func anew(h *lifecycle.Host) { h.Registration.Node = "m" }
+
+func undeploying(h *lifecycle.Host) {
+	h.Provisioning.Phase, h.Provisioning.Image.URL = event.Undeploying, "http://192.0.2.80/os.iso"
+}
+
 func failedRemove(times int) func(*lifecycle.Host) {
 	return func(h *lifecycle.Host) {
-		h.Registration.Problem, h.Registration.Failures = &event.Problem{Kind: event.Remove, Message: "no"}, times
+		h.Registration.Problem, h.Registration.Failures = &event.Problem{Kind: event.Remove, Message: "no", At: now}, times
 	}
 }
 

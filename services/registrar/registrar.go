@@ -6,6 +6,7 @@ package registrar
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/metalbus/metalbus/api/event"
@@ -39,6 +40,32 @@ func (*Registrar) Cares(t bus.Trigger) bool {
 	return t.Section == event.SectionRegistration || !event.UnderWay(t.Fact)
 }
 
+// Woken is Step for a host that a service could not find in its backend. Only if
+// the backend itself says that it does not know the host is that recorded.
+func (r *Registrar) Woken(ctx context.Context, h lifecycle.Host) (lifecycle.Step, error) {
+	step, err := r.Step(ctx, h)
+	if err != nil && !errors.Is(err, lifecycle.ErrUnregistered) {
+		return nil, err
+	}
+	if err == nil && (step != lifecycle.Step(lifecycle.Nothing{}) || !held(h)) {
+		return step, nil
+	}
+	_, err = r.backends.Look(ctx, event.Adopt, h)
+	switch {
+	case errors.Is(err, lifecycle.ErrUnregistered):
+		return lifecycle.Record{Fact: lifecycle.Lost{}}, nil
+	case err != nil:
+		return nil, err
+	default:
+		return lifecycle.Nothing{}, nil
+	}
+}
+
+// held reports whether the backend should know the host.
+func held(h lifecycle.Host) bool {
+	return h.Registration.Registered && !lifecycle.Orphaned(h) && !h.Intent.Paused && !h.Registration.Removed && !lifecycle.Apart(h)
+}
+
 // Step decides what is next for the host.
 func (r *Registrar) Step(ctx context.Context, h lifecycle.Host) (lifecycle.Step, error) {
 	task, step := decide(h, r.now(), r.grace)
@@ -49,7 +76,7 @@ func (r *Registrar) Step(ctx context.Context, h lifecycle.Host) (lifecycle.Step,
 	if err != nil {
 		return nil, err
 	}
-	return withCredentials(h, lifecycle.Next(task, outlook, func(res lifecycle.Result) lifecycle.Fact { return done(h, task, res) })), nil
+	return withCredentials(h, lifecycle.Next(h, task, outlook, func(res lifecycle.Result) lifecycle.Fact { return done(h, task, res) })), nil
 }
 
 // Do makes a write that Step asked for.

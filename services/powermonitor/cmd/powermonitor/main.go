@@ -26,7 +26,7 @@ func main() {
 		},
 		Validate: func() error { return stage.Validate("powermonitor") },
 		Run: func(ctx context.Context, f *service.Frame) error {
-			return stage.Run(ctx, f, func(s *backend.Set, _ *bus.Bus) bus.Worker { return powermonitor.New(s, cfg) })
+			return stage.Run(ctx, f, func(s *backend.Set, _ *bus.Bus) bus.Worker { return powermonitor.New(s, f.Now, cfg) })
 		},
 	})
 }
