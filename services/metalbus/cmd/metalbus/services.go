@@ -27,11 +27,11 @@ func services() []metalbus.Service {
 		stage("inspector", func(_ *service.Frame, s metalbus.Shared, b *bus.Bus) bus.Worker {
 			return inspector.New(s.Backends, b)
 		}),
-		stage("provisioner", func(_ *service.Frame, s metalbus.Shared, _ *bus.Bus) bus.Worker {
-			return provisioner.New(s.Backends, provisioner.DefaultConfig())
+		stage("provisioner", func(f *service.Frame, s metalbus.Shared, _ *bus.Bus) bus.Worker {
+			return provisioner.New(s.Backends, f.Now, provisioner.DefaultConfig())
 		}),
-		stage("powermonitor", func(_ *service.Frame, s metalbus.Shared, _ *bus.Bus) bus.Worker {
-			return powermonitor.New(s.Backends, powermonitor.DefaultConfig())
+		stage("powermonitor", func(f *service.Frame, s metalbus.Shared, _ *bus.Bus) bus.Worker {
+			return powermonitor.New(s.Backends, f.Now, powermonitor.DefaultConfig())
 		}),
 	}
 }
