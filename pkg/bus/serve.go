@@ -120,9 +120,9 @@ func (w *work) handle(ctx context.Context, d delivery) verdict {
 	if verdict, ok := v.hold(); ok {
 		return verdict
 	}
-	step, err := w.worker.Step(ctx, h)
+	step, err := v.step(ctx)
 	if err != nil {
-		return trouble(err)
+		return v.hindered(ctx, err)
 	}
 	return v.carryOut(ctx, step)
 }
