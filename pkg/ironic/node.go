@@ -48,6 +48,7 @@ type Node struct {
 	ProtectedReason string `json:"protected_reason"`
 	ParentNode      string `json:"parent_node"`
 
+	// CreatedAt and UpdatedAt are not told in listings.
 	CreatedAt            time.Time `json:"created_at"`
 	UpdatedAt            time.Time `json:"updated_at"`
 	ProvisionUpdatedAt   time.Time `json:"provision_updated_at"`
@@ -69,7 +70,8 @@ func (n Node) InState() time.Duration {
 	return n.SeenAt.Sub(since)
 }
 
-// Idle is how long nothing at all has changed about the node, by Ironic's clock.
+// Idle is how long nothing at all has changed about the node, by Ironic's clock. Of
+// a node in a listing it is the most that it can be.
 func (n Node) Idle() time.Duration {
 	if n.UpdatedAt.IsZero() {
 		return n.InState()
@@ -80,14 +82,14 @@ func (n Node) Idle() time.Duration {
 // Hidden reports whether the node is its own parent.
 func (n Node) Hidden() bool { return n.ParentNode != "" && n.ParentNode == n.UUID }
 
-// fields are what is asked of nodes in this version. To ask for an unknown one
-// would be an error.
+// fields are what is asked of nodes in listings. To ask for one that the version
+// does not have would be an error.
 func (v Version) fields() []string {
 	all := []string{
 		"uuid", "name", "driver", "provision_state", "target_provision_state", "power_state", "target_power_state", "last_error", "fault",
 		"maintenance", "maintenance_reason", "reservation", "driver_info", "properties", "extra", "instance_info", "instance_uuid", "network_data",
 		"raid_config", "target_raid_config", "boot_interface", "deploy_interface", "inspect_interface", "raid_interface", "automated_clean", "protected", "protected_reason",
-		"created_at", "updated_at", "provision_updated_at", "inspection_finished_at",
+		"provision_updated_at", "inspection_finished_at",
 	}
 	return slices.Concat(all, v.fieldsOf(map[Feature]string{
 		FeatureParent: "parent_node", FeatureDisablePowerOff: "disable_power_off", FeatureHealth: "health",

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
@@ -13,14 +12,10 @@ import (
 // Get reads a node by its UUID or name. A node that there is not is an ErrNoNode,
 // one that is its own parent an ErrHidden together with what is known of it.
 func (c *Client) Get(ctx context.Context, id string) (Node, error) {
-	v, err := c.Version(ctx)
-	if err != nil {
-		return Node{}, err
-	}
 	var n Node
-	err = c.call(ctx, call{name: "get node", about: id, do: func(ctx context.Context, s *gophercloud.ServiceClient) error {
+	err := c.call(ctx, call{name: "get node", about: id, do: func(ctx context.Context, s *gophercloud.ServiceClient) error {
 		n = Node{}
-		return c.get(ctx, s, s.ServiceURL("nodes", pathPart(id))+"?fields="+strings.Join(v.fields(), ","), &n)
+		return c.get(ctx, s, s.ServiceURL("nodes", pathPart(id)), &n)
 	}})
 	return c.seen(n, err)
 }

@@ -75,10 +75,19 @@ func (b *Backend) view(ctx context.Context, k event.Kind, h lifecycle.Host) (vie
 		}
 	}
 	v.node, err = b.node(ctx, k, h)
+	if err == nil && v.mayBeStuck() {
+		v.node, err = b.client.Get(ctx, v.node.UUID)
+	}
 	if errors.Is(err, ironic.ErrNoNode) {
 		v.node, err = ironic.Node{}, nil
 	}
 	return v, err
+}
+
+// mayBeStuck reports whether a node seems to be stuck by what a listing tells, which
+// leaves out the heartbeats of agents.
+func (v view) mayBeStuck() bool {
+	return v.occupied() && v.node.UpdatedAt.IsZero() && v.node.Idle() > v.limit()
 }
 
 // needsWish: a host can be removed, and its power be changed, whatever is wrong with

@@ -215,6 +215,7 @@ func TestAdopt(t *testing.T) {
 	check(t, event.Adopt, view.adopt, map[string]row{
 		"a manageable node is adopted":                        {subject{state: "manageable", host: used}, "needs adopt"},
 		"one of a host that is deprovisioned is let be":       {subject{state: "manageable", host: func(h *lifecycle.Host) { h.Provisioning.Phase = event.Undeploying }}, "done"},
+		"one of such a host that is in use is adopted":        {subject{state: "active", host: func(h *lifecycle.Host) { h.Provisioning.Phase = event.Undeploying }}, "done"},
 		"it takes a moment":                                   {subject{state: "adopting", host: used, op: writeAdopt}, "wait"},
 		"an adopted node is protected":                        {subject{state: "active", host: used, op: writeAdopt}, "needs protect"},
 		"and that is all":                                     {subject{state: "active", host: used, node: protected}, "done"},
@@ -323,28 +324,37 @@ func TestInspect(t *testing.T) {
 // A reboot that may interrupt work is asked for: the inspection begins anew, once.
 func TestInspectIsInterrupted(t *testing.T) {
 	v := subject{state: "inspect wait", op: writeInspect}.view(t, event.Inspect)
-	v.host = v.host.WithNewest(event.SectionInspection, lifecycle.Meta{Rev: 5, Seq: 5})
-	v.host.Inspection.Op.ID = "inspect-4"
-	ask := func(rev uint64) {
-		v.host.Intent.Reboots = []event.RebootRequest{{ID: "1", Force: true}}
-		v.host = v.host.WithNewest(event.SectionIntent, lifecycle.Meta{Rev: rev, Seq: rev, Fact: event.RebootRequested})
-	}
-	ask(3)
-	if got := brief(v.inspect()); got != "wait" {
-		t.Errorf("asked for before the inspection began: %s", got)
-	}
-	ask(6)
+	v.host.Intent.Reboots = []event.RebootRequest{{ID: "1", Force: true}}
 	if got := brief(v.inspect()); got != "needs abort" {
 		t.Errorf("asked for: %s", got)
 	}
-	v.host = v.host.WithNewest(event.SectionInspection, lifecycle.Meta{Rev: 8, Seq: 8})
-	if got := brief(v.inspect()); got != "wait" {
-		t.Errorf("served: %s", got)
+	claim := func(step string) {
+		v.host = lifecycle.Apply(v.host, lifecycle.Claimed{Kind: event.Inspect, Step: step}, start)
+		v.host = lifecycle.Apply(v.host, lifecycle.Accepted{Kind: event.Inspect}, start)
 	}
-	v.host.Inspection.Op.Step = writeAbort
+	claim(writeAbort)
 	v.node.ProvisionState, v.node.LastError = "inspect failed", "Inspection was aborted by request."
 	if got := brief(v.inspect()); got != "needs inspect" {
 		t.Errorf("after our own abort: %s", got)
+	}
+	claim(writeInspect)
+	v.node.ProvisionState = "inspect wait"
+	if got := brief(v.inspect()); got != "wait" {
+		t.Errorf("served: %s", got)
+	}
+}
+
+func TestDeployIsInterrupted(t *testing.T) {
+	v := subject{state: "wait call-back", op: writeDeploy, host: func(h *lifecycle.Host) { h.Provisioning.Phase = event.Deploying }}.view(t, event.Deploy)
+	v.host.Intent.Reboots = []event.RebootRequest{{ID: "1", Force: true}}
+	if got := brief(v.deploy()); got != "needs undeploy" {
+		t.Errorf("asked for: %s", got)
+	}
+	v.host = lifecycle.Apply(v.host, lifecycle.Claimed{Kind: event.Deploy, Step: writeUndeploy}, start)
+	v.host = lifecycle.Apply(v.host, lifecycle.Accepted{Kind: event.Deploy}, start)
+	v.node.ProvisionState = "available"
+	if got := brief(v.deploy()); got != "needs deploy" {
+		t.Errorf("after that: %s", got)
 	}
 }
 
@@ -430,7 +440,8 @@ func TestDeploy(t *testing.T) {
 			deploying(h)
 			h.Intent.Spec.DisablePowerOff, h.Intent.Spec.AutomatedCleaningMode = true, v1alpha1.CleaningModeDisabled
 		}}, "needs deploy"},
-		"a node in error":         {subject{state: "error", host: deploying}, "needs undeploy"},
+		"a node in error":         {subject{state: "error", host: deploying}, "broken Backend"},
+		"given up, older Ironic":  {subject{state: "available", host: deploying, op: writeUndeploy, version: 96}, "broken Timeout"},
 		"a ramdisk that is built": {subject{state: "available", host: deploying, wish: func(w *wish) { w.waits = "the image" }}, "wait"},
 	})
 }
@@ -525,13 +536,13 @@ func TestPowerOff(t *testing.T) {
 		"on, and hard is asked for":        {subject{state: "active", host: hardly, node: on}, "needs hard"},
 		"on, and the host is deleted":      {subject{state: "available", host: gone, node: on}, "needs hard"},
 		"off":                              {subject{state: "active", host: used}, "done"},
-		"accepted is not done":             {subject{state: "active", host: used, op: writeSoft, node: to(ironic.SoftPowerOff)}, "wait"},
+		"accepted is not done":             {subject{state: "active", host: used, op: writeSoft, node: to(ironic.PowerOff)}, "wait"},
 		"hard, accepted is not done":       {subject{state: "active", host: used, op: writeHard, node: to(ironic.PowerOff)}, "wait"},
 		"off, but on its way on":           {subject{state: "active", host: used, node: func(n *ironic.Node) { n.TargetPowerState = ironic.PowerOn }}, "wait"},
 		"soft had no effect":               {subject{state: "active", host: used, op: writeSoft, node: func(n *ironic.Node) { on(n); n.LastError = "timed out" }}, "needs hard"},
 		"hard had no effect":               {subject{state: "active", host: used, op: writeHard, node: func(n *ironic.Node) { on(n); n.LastError = "refused" }}, "broken Power"},
 		"hard had no effect, no word":      {subject{state: "active", host: used, op: writeHard, node: on}, "broken Power"},
-		"hard is asked for meanwhile":      {subject{state: "active", host: hardly, op: writeSoft, node: to(ironic.SoftPowerOff)}, "needs hard"},
+		"hard is asked for meanwhile":      {subject{state: "active", host: hardly, op: writeSoft, node: to(ironic.PowerOff)}, "needs hard"},
 		"an inspection is ended":           {subject{state: "inspect wait", host: gone, node: to("")}, "needs abort"},
 		"an inspection that cannot be yet": {subject{state: "inspecting", host: gone, node: on}, "wait"},
 		"after the end of an inspection": {subject{state: "inspect failed", host: gone, op: writeAbort, node: func(n *ironic.Node) {

@@ -21,7 +21,7 @@ func (v view) deploy() lifecycle.Outlook {
 	case ironic.StateManageable:
 		return v.prepared(writeProvide, cleans(v.host))
 	case ironic.StateDeployWait:
-		if forced(v.host, event.SectionProvisioning) {
+		if lifecycle.Interrupted(v.host, event.SectionProvisioning) {
 			return needs(writeUndeploy)
 		}
 		return v.busy(lifecycle.Long)
@@ -32,7 +32,7 @@ func (v view) deploy() lifecycle.Outlook {
 	case ironic.StateDeployFailed:
 		return v.deployFailed()
 	case ironic.StateError:
-		return v.verb(writeUndeploy)
+		return v.broken(event.ClassBackend, "", "the node is in state error, and Ironic does not say why")
 	default:
 		return v.toManageable()
 	}
@@ -65,6 +65,9 @@ func (v view) deployAvailable() lifecycle.Outlook {
 	if claim := v.node.InstanceUUID; claim != "" && claim != v.host.UID && !v.oldUID(claim) {
 		return v.refuse(event.ClassConflict, fmt.Sprintf("node %s is claimed by instance %s, which is none of ours", v.node.UUID, claim),
 			"Have whoever made that instance delete it, or clear it (baremetal node unset --instance-uuid)")
+	}
+	if v.did(writeUndeploy) && !v.op().Forced { // an agent was waited for in vain
+		return v.timedOut(v.imageFailed())
 	}
 	return v.prepared(writeDeploy, !liveISO(v.host))
 }

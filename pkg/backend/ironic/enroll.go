@@ -99,13 +99,13 @@ func (v view) enrolled() lifecycle.Outlook {
 // the machine.
 func (v view) adopt() lifecycle.Outlook {
 	n := v.node
+	if v.goingAnyway() {
+		return finished()
+	}
 	switch n.ProvisionState {
 	case ironic.StateActive:
 		return v.adopted()
 	case ironic.StateManageable:
-		if lifecycle.Stage(v.host) == v1alpha1.StateDeprovisioning {
-			return finished()
-		}
 		return v.verb(writeAdopt)
 	case ironic.StateAdopting:
 		return v.busy(lifecycle.Quick)
@@ -125,6 +125,14 @@ func (v view) adopt() lifecycle.Outlook {
 			fmt.Sprintf("the host is in use, but its node %s is in state %q", n.UUID, n.ProvisionState),
 			"Bring the node back to manageable by hand, without cleaning it; it is adopted then. The machine is not touched")
 	}
+}
+
+// goingAnyway reports whether what the machine carries is being taken off: a node
+// that knows nothing of it is cleaned, and need not take it over for that.
+func (v view) goingAnyway() bool {
+	state := v.node.ProvisionState
+	free := state == ironic.StateManageable || state == ironic.StateAvailable || state == ironic.StateAdoptFailed
+	return free && v.host.Provisioning.Phase == event.Undeploying
 }
 
 // adopted is what is left to do for a node that is active: it comes out of a

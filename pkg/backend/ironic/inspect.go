@@ -1,7 +1,6 @@
 package ironic
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -21,7 +20,7 @@ func (v view) inspect() lifecycle.Outlook {
 	case ironic.StateInspecting:
 		return v.busy(v.inspectPoll())
 	case ironic.StateInspectWait:
-		if forced(v.host, event.SectionInspection) {
+		if lifecycle.Interrupted(v.host, event.SectionInspection) {
 			return needs(writeAbort)
 		}
 		return v.busy(v.inspectPoll())
@@ -54,7 +53,7 @@ func (v view) inspectFailed() lifecycle.Outlook {
 	switch {
 	case v.did(writeInspect) && !aborted:
 		return v.broken(event.ClassInspection, "", "Inspection failed")
-	case v.did(writeAbort) && !v.interrupted():
+	case v.did(writeAbort) && !v.op().Forced:
 		return v.timedOut("")
 	default:
 		return v.prepared(writeInspect, !fast(v.host))
@@ -86,21 +85,4 @@ func (v view) prepared(write string, boots bool) lifecycle.Outlook {
 func (v view) changeable() bool {
 	n := v.node
 	return n.Fault != ironic.FaultPower && !ironic.Busy(n.ProvisionState) && !ironic.Waiting(n.ProvisionState)
-}
-
-// interrupted reports whether a reboot that may interrupt work was asked for since
-// the operation began.
-func (v view) interrupted() bool {
-	asked := v.host.Newest(event.SectionIntent)
-	return asked.Fact == event.RebootRequested && asked.Rev > revision(v.op().ID)
-}
-
-// forced reports whether, since the last event of the section, a reboot was asked
-// for that may interrupt its work.
-func forced(h lifecycle.Host, s event.Section) bool {
-	asked := h.Newest(event.SectionIntent)
-	if asked.Fact != event.RebootRequested || asked.Rev < h.Newest(s).Rev {
-		return false
-	}
-	return slices.ContainsFunc(h.Intent.Reboots, func(r event.RebootRequest) bool { return r.Force })
 }

@@ -1,9 +1,15 @@
 package ironic_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"maps"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -67,28 +73,42 @@ type lab struct {
 	hosts   sync.Map // machine by uid
 	passed  atomic.Int64
 	count   atomic.Int64
+	// given is the password that Ironic was given last, right the one that it needs.
+	given, right atomic.Value
 }
 
 // newLab is a lab; change may change what it is made of.
 func newLab(t *testing.T, cfg ironictest.Config, change func(*backend.Settings, *backend.Beside)) *lab {
 	t.Helper()
 	l := &lab{T: t, secrets: &secrets{kept: map[string]secret{}}}
+	l.right.Store("password")
 	if cfg.Now == nil {
 		cfg.Now = l.now
 	}
-	i, address, stop, err := ironictest.Start(cfg)
+	i, err := ironictest.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(stop)
-	l.ironic, l.address = i, address
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Date", cfg.Now().UTC().Format(http.TimeFormat)) // Ironic's clock is the lab's
+		if l.bootDevice(w, r) {
+			return
+		}
+		i.Handler().ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+		i.Close()
+	})
+	l.ironic, l.address = i, server.URL
 	l.set = backend.DefaultSettings()
 	l.set.Ramdisk = backend.RamdiskURLs{ISO: "http://192.0.2.80/agent.iso"}
 	l.beside = backend.Beside{Secrets: l.secrets, Now: l.now}
 	if change != nil {
 		change(&l.set, &l.beside)
 	}
-	c, err := ironic.New(ironic.Config{Name: backend.Name, Endpoint: address}, l.now, nil)
+	c, err := ironic.New(ironic.Config{Name: backend.Name, Endpoint: l.address}, l.now, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,6 +117,40 @@ func newLab(t *testing.T, cfg ironictest.Config, change func(*backend.Settings, 
 		t.Fatal(err)
 	}
 	return l
+}
+
+// password is what Ironic was last given for BMCs, by the body of a request.
+var password = regexp.MustCompile(`"(?:redfish_password"|/driver_info/redfish_password","value"):"([^"]*)"`)
+
+// bootDevice answers for the boot device of a node, which has Ironic log in at its
+// BMC: with the password that it was given last.
+func (l *lab) bootDevice(w http.ResponseWriter, r *http.Request) bool {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		l.Error(err)
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	if given := password.FindSubmatch(body); given != nil {
+		l.given.Store(string(given[1]))
+	}
+	if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/management/boot_device") {
+		return false
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if given, _ := l.given.Load().(string); given != l.right.Load() {
+		w.WriteHeader(http.StatusInternalServerError)
+		_, _ = io.WriteString(w, `{"error_message": "{\"faultcode\": \"Server\", \"faultstring\": \"Redfish exception occurred. Error: HTTP GET returned code 401\"}"}`)
+		return true
+	}
+	_, _ = io.WriteString(w, `{"boot_device": "disk", "persistent": null}`)
+	return true
+}
+
+// setLogin changes the login of the machine's BMC.
+func (l *lab) setLogin(h lifecycle.Host, user, password string) {
+	l.Helper()
+	l.machine(h).SetCredentials(user, password)
+	l.right.Store(password)
 }
 
 // now is a clock that can be put forward.
@@ -136,6 +190,95 @@ func (l *lab) machine(h lifecycle.Host) *ironictest.Machine {
 	return m.(*ironictest.Machine)
 }
 
+// record is the host after a fact.
+func (l *lab) record(h lifecycle.Host, f lifecycle.Fact) lifecycle.Host {
+	after := lifecycle.Apply(h, f, l.now())
+	return after.WithNewest(f.Section(), lifecycle.Meta{Seq: h.Head + 1, Rev: h.Rev + 1, Fact: f.Name(), At: l.now()})
+}
+
+// must drives an operation to a good end.
+func (l *lab) must(h lifecycle.Host, k event.Kind) (lifecycle.Host, lifecycle.Result) {
+	l.Helper()
+	h, res, problem, err := l.bench().Drive(l.Context(), h, k)
+	if err != nil {
+		l.Fatal(err)
+	}
+	if problem != nil {
+		l.Fatalf("%s: %s", k, lifecycle.Message(*problem))
+	}
+	return h, res
+}
+
+// fails drives an operation to a problem.
+func (l *lab) fails(h lifecycle.Host, k event.Kind) (lifecycle.Host, event.Problem) {
+	l.Helper()
+	h, _, problem, err := l.bench().Drive(l.Context(), h, k)
+	if err != nil {
+		l.Fatal(err)
+	}
+	if problem == nil {
+		l.Fatalf("%s came to a good end", k)
+	}
+	return h, *problem
+}
+
+// does drives an operation to a good end, and records it.
+func (l *lab) does(h lifecycle.Host, k event.Kind, f lifecycle.Fact) lifecycle.Host {
+	l.Helper()
+	h, _ = l.must(h, k)
+	return l.record(h, f)
+}
+
+func (l *lab) enroll(h lifecycle.Host) lifecycle.Host {
+	l.Helper()
+	h, r := l.must(h, event.Enroll)
+	return l.record(h, lifecycle.Enrolled{
+		Backend: backend.Name, Node: r.Node, Address: h.Intent.Spec.BMC.Address, Profile: "unknown", Credentials: lifecycle.Credentials(h.Intent),
+	})
+}
+
+func (l *lab) prepare(h lifecycle.Host) lifecycle.Host {
+	l.Helper()
+	return l.does(h, event.Prepare, lifecycle.ReadyForImage{RAID: lifecycle.TargetRAID(h)})
+}
+
+// available takes a host to where it may be used.
+func (l *lab) available(h lifecycle.Host) lifecycle.Host {
+	l.Helper()
+	return l.prepare(l.does(l.enroll(h), event.Inspect, lifecycle.Inspected{Digest: "d"}))
+}
+
+// deploy gives an available host an image, unless it has a wish of its own.
+func (l *lab) deploy(h lifecycle.Host) lifecycle.Host {
+	l.Helper()
+	if h.Intent.Spec.Image == nil && h.Intent.Spec.CustomDeploy == nil {
+		image := l.bench().Image
+		h.Intent.Spec.Image = &image
+	}
+	h.Intent.Spec.Online = true
+	return l.does(h, event.Deploy, lifecycle.Provisioned{})
+}
+
+// node is the host's node as Ironic has it.
+func (l *lab) node(h lifecycle.Host) map[string]any {
+	l.Helper()
+	n, ok := l.ironic.Node(namespace + "~" + h.Intent.Name)
+	if !ok {
+		l.Fatalf("there is no node of %s", h.Name())
+	}
+	return n
+}
+
+// look is how an operation stands, in short.
+func (l *lab) look(h lifecycle.Host, k event.Kind) lifecycle.Outlook {
+	l.Helper()
+	o, err := l.backend.Look(l.Context(), k, h)
+	if err != nil {
+		l.Fatal(err)
+	}
+	return o
+}
+
 // bench is the lab as the suite of all backends wants it.
 func (l *lab) bench() backendtest.Lab {
 	return backendtest.Lab{
@@ -152,4 +295,22 @@ func (l *lab) bench() backendtest.Lab {
 			return func() { l.machine(h).SetFaults(ironictest.Faults{}) }
 		},
 	}
+}
+
+// discovered is the UUID of a node without a name that has the host's MAC address.
+func (l *lab) discovered(h lifecycle.Host) string {
+	l.Helper()
+	c, err := ironic.New(ironic.Config{Name: "other", Endpoint: l.address}, l.now, nil)
+	if err != nil {
+		l.Fatal(err)
+	}
+	defer c.Close()
+	n, err := c.Create(l.Context(), map[string]any{"driver": "redfish"})
+	if err != nil {
+		l.Fatal(err)
+	}
+	if err := c.AddPort(l.Context(), n.UUID, h.Intent.Spec.BootMACAddress, true); err != nil {
+		l.Fatal(err)
+	}
+	return n.UUID
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/metalbus/metalbus/api/event"
 	"github.com/metalbus/metalbus/api/v1alpha1"
@@ -150,13 +151,19 @@ func (b *Backend) takeable(ctx context.Context, v view, missing []v1alpha1.NIC) 
 	return list, nil
 }
 
+// bmcAnswers is how long a BMC may take to answer Ironic. Ironic itself tries a dead
+// one for a minute, which is longer than anybody here may wait.
+const bmcAnswers = 12 * time.Second
+
 // verified is nil once Ironic has reached the BMC with the credentials that the node
 // was given. A node that came through state enroll was verified there.
 func (b *Backend) verified(ctx context.Context, v view) error {
 	if !v.renewed() || ironic.Busy(v.node.ProvisionState) {
 		return nil
 	}
-	err := b.client.CheckBMC(ctx, v.node.UUID)
+	within, cancel := context.WithTimeout(ctx, bmcAnswers)
+	defer cancel()
+	err := b.client.CheckBMC(within, v.node.UUID)
 	switch {
 	case errors.Is(err, ironic.ErrUnsupported), errors.Is(err, ironic.ErrNotFound):
 		return nil // it shows at the next power sync
