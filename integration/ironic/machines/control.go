@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -48,7 +49,41 @@ func (c control) of(do func(*bmcsim.Host, *http.Request) error) http.HandlerFunc
 
 func (c control) state(h *bmcsim.Host) rack.State {
 	user, password := h.Credentials()
-	return rack.State{View: h.View(), Disk: c.fleet.Disk(h), MACs: h.MACs(), SystemPath: h.SystemPath(), Username: user, Password: password, Commands: h.Commands()}
+	return rack.State{
+		View: h.View(), Disk: c.fleet.Disk(h), MACs: h.MACs(), SystemPath: h.SystemPath(), Username: user, Password: password, Commands: h.Commands(),
+		Volumes: c.volumes(h),
+	}
+}
+
+// volumes counts the RAID volumes that the BMC shows, none while it is down.
+func (c control) volumes(h *bmcsim.Host) int {
+	if h.Faults().Down {
+		return 0
+	}
+	sum := 0
+	for _, storage := range c.members(h, h.SystemPath()+"/Storage") {
+		sum += len(c.members(h, storage+"/Volumes"))
+	}
+	return sum
+}
+
+// members are the paths in a collection of the BMC; none if there is no such
+// collection.
+func (c control) members(h *bmcsim.Host, path string) []string {
+	var collection struct {
+		Members []struct {
+			Path string `json:"@odata.id"`
+		}
+	}
+	w, err := c.ask(h, http.MethodGet, path, nil)
+	if err != nil || json.Unmarshal(w.Body.Bytes(), &collection) != nil {
+		return nil
+	}
+	var paths []string
+	for _, m := range collection.Members {
+		paths = append(paths, m.Path)
+	}
+	return paths
 }
 
 func (c control) change(h *bmcsim.Host, r *http.Request) error {
@@ -70,25 +105,27 @@ func (c control) change(h *bmcsim.Host, r *http.Request) error {
 		h.SetHealth(in.Health)
 	}
 	if in.Reset != "" {
-		return c.reset(h, r, in.Reset)
+		return c.reset(h, in.Reset)
 	}
 	return nil
 }
 
 // reset goes through the BMC, as somebody else would who has its password.
-func (c control) reset(h *bmcsim.Host, r *http.Request, kind string) error {
-	body := strings.NewReader(fmt.Sprintf(`{"ResetType": %q}`, kind))
-	req, err := http.NewRequestWithContext(r.Context(), http.MethodPost, h.SystemPath()+"/Actions/ComputerSystem.Reset", body)
-	if err != nil {
-		return err
-	}
+func (c control) reset(h *bmcsim.Host, kind string) error {
+	_, err := c.ask(h, http.MethodPost, h.SystemPath()+"/Actions/ComputerSystem.Reset", strings.NewReader(fmt.Sprintf(`{"ResetType": %q}`, kind)))
+	return err
+}
+
+// ask asks the BMC, with its own credentials.
+func (c control) ask(h *bmcsim.Host, method, path string, body io.Reader) (*httptest.ResponseRecorder, error) {
+	req := httptest.NewRequest(method, path, body)
 	req.SetBasicAuth(h.Credentials())
 	w := httptest.NewRecorder()
 	c.sim.Handler().ServeHTTP(w, req)
 	if w.Code >= http.StatusBadRequest {
-		return fmt.Errorf("reset: %s", w.Body)
+		return nil, fmt.Errorf("%s %s: %d %s", method, path, w.Code, w.Body)
 	}
-	return nil
+	return w, nil
 }
 
 func write(w http.ResponseWriter, v any) {

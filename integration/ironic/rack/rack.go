@@ -22,6 +22,7 @@ type State struct {
 	Username   string           `json:"username"`
 	Password   string           `json:"password"`
 	Commands   []bmcsim.Command `json:"commands"` // that its BMC was given
+	Volumes    int              `json:"volumes"`  // of its RAID controllers
 }
 
 // Change meddles with a machine. What is left out stays.

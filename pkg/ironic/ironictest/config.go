@@ -57,6 +57,9 @@ type Config struct {
 	// FastTrack keeps agents up between operations and lets them in while a node
 	// is servicing, as `[deploy] fast_track` does.
 	FastTrack bool
+	// ForcesPower undoes, at the power sync, what others did to the power of a
+	// machine, as an Ironic does that is not told otherwise.
+	ForcesPower bool
 	// HidesPatched makes a node its own parent at each PATCH, as two packaged
 	// builds of 29 and 35 do: it then misses in listings and cannot be powered off.
 	HidesPatched bool

@@ -175,11 +175,11 @@ func (o *operation) undeploy() error {
 }
 
 // adopt takes a machine over that runs already. It looks at its power, and at
-// nothing else.
+// nothing else; what it is shows at the next power sync.
 func (o *operation) adopt() error {
-	on, text := false, ""
+	text := ""
 	bmcErr, err := o.reach(func(m *Machine) error {
-		on, text = m.isOn(), m.Faults().FailAdopt
+		text = m.Faults().FailAdopt
 		return nil
 	})
 	if err != nil {
@@ -195,7 +195,6 @@ func (o *operation) adopt() error {
 		return o.fail(adoptFailed, "adoption", "Error while attempting to adopt node %s: %s", o.n.uuid, text)
 	}
 	if err := o.with(func(n *node) {
-		n.state.power = powerText(on)
 		if n.object("instance_info")["image_source"] != nil {
 			n.putIn("instance_info", "image_type", "whole-disk")
 		}

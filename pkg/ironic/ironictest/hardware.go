@@ -124,14 +124,23 @@ func (m *Machine) agentInventory() obj {
 	}
 }
 
-// bmcInventory is what an inspection through Redfish leaves: thin up to 29.
+// bmcInventory is what an inspection through Redfish leaves: very thin up to 29.
 func (m *Machine) bmcInventory(r Release) obj {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	h := m.hardware
-	var nics, disks []any
+	var nics, disks, macs []any
+	plugin, all := obj{}, obj{}
 	for _, n := range h.NICs {
-		nics = append(nics, obj{"mac_address": n.Inventory["mac_address"]})
+		entry := obj{"mac_address": n.Inventory["mac_address"]}
+		if r >= Ironic39 {
+			entry["name"], entry["speed_mbps"] = n.Inventory["name"], n.Inventory["speed_mbps"]
+			seen := maps.Clone(entry)
+			seen["pxe_enabled"], seen["ipv6_address"] = false, nil
+			all[fmt.Sprint(entry["name"])], macs = seen, append(macs, entry["mac_address"])
+			plugin = obj{"all_interfaces": all, "valid_interfaces": all, "macs": macs}
+		}
+		nics = append(nics, entry)
 	}
 	for i, d := range h.Disks {
 		entry := obj{"name": fmt.Sprintf("Disk.%d", i), "size": d["size"]}
@@ -150,7 +159,7 @@ func (m *Machine) bmcInventory(r Release) obj {
 	if r >= Ironic39 {
 		inventory["storage_controllers"] = []any{obj{"name": "RAID controller"}}
 	}
-	return obj{"inventory": inventory, "plugin_data": obj{}}
+	return obj{"inventory": inventory, "plugin_data": plugin}
 }
 
 // macs are the addresses of the machine's cards, the one that it boots from first.

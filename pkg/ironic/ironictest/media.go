@@ -48,7 +48,6 @@ func postMedia(c *call) (answer, error) {
 	}
 	device, _ := body["device_type"].(string)
 	image, _ := body["image_url"].(string)
-	source, _ := body["image_download_source"].(string)
 	switch {
 	case device == "" || image == "":
 		return nothing(bad("Schema error for vmedia: 'device_type' and 'image_url' are required properties"))
@@ -57,21 +56,22 @@ func postMedia(c *call) (answer, error) {
 	case n.text("management_interface") != "redfish":
 		return nothing(bad("Driver %s does not support attach_virtual_media (disabled or not implemented).", n.text("driver")))
 	}
+	if n.maintenance() && n.state.fault == powerFailure && c.i.cfg.Release >= Ironic39 {
+		return nothing(refuse(http.StatusServiceUnavailable, "Unable to attach virtual media for node %s due to power failure state", n.uuid))
+	}
 	n.state.lastError = ""
-	c.i.beside(n, func(o *operation) error { return o.attach(device, image, source) })
+	c.i.beside(n, func(o *operation) error { return o.attach(device, image) })
 	return done(http.StatusNoContent)
 }
 
-func (o *operation) attach(device, image, source string) error {
+func (o *operation) attach(device, image string) error {
 	failure := o.i.fetch(image, "")
 	if failure != nil {
 		failure = fmt.Errorf("Validation of image href %s failed, reason: %w", image, failure) //nolint:revive // Ironic's own words
 	}
 	if failure == nil {
-		shown := image
-		if source != "http" {
-			shown = "http://" + conductor + "/redfish/" + device + "-" + o.n.uuid + ".iso"
-		}
+		// Whatever the caller says of the source, the BMC is given Ironic's own copy.
+		shown := "http://" + conductor + "/redfish/" + device + "-" + o.n.uuid + ".iso"
 		var err error
 		if failure, err = o.reach(func(m *Machine) error { return m.insert(shown) }); err != nil {
 			return err

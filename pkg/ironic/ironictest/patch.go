@@ -11,9 +11,22 @@ import (
 
 // change is one operation of a JSON patch.
 type change struct {
-	Op    string `json:"op"`
-	Path  string `json:"path"`
-	Value any    `json:"value"`
+	Op, Path string
+	Value    any
+
+	valued bool // a value was given, null perhaps
+}
+
+// UnmarshalJSON reads an operation and whether it has a value.
+func (x *change) UnmarshalJSON(b []byte) error {
+	var all obj
+	if err := json.Unmarshal(b, &all); err != nil {
+		return err
+	}
+	x.Op, _ = all["op"].(string)
+	x.Path, _ = all["path"].(string)
+	x.Value, x.valued = all["value"]
+	return nil
 }
 
 // text shows the operation as Python would.
@@ -80,6 +93,9 @@ func (c *call) patchable(changes []change) error {
 		}
 		if s.since > c.minor {
 			return notAcceptable()
+		}
+		if name == "automated_clean" && !x.valued { // a mistake of Ironic's own
+			return refuse(http.StatusInternalServerError, "'value'")
 		}
 	}
 	return nil

@@ -150,6 +150,11 @@ func (i *Ironic) syncOne(n *node) {
 	if n.state.fault == powerFailure {
 		n.setMaintenance(false, "", "")
 	}
+	if on := n.state.power == powerOn; i.cfg.ForcesPower && n.state.power != "" && m.isOn() != on {
+		if m.setPower(on) != nil {
+			return // the next sync tries again
+		}
+	}
 	n.state.power = powerText(m.isOn())
 	if i.cfg.Release >= Ironic39 {
 		n.state.lastError = ""
@@ -178,8 +183,10 @@ func (i *Ironic) readHealth(n *node, m *Machine) {
 	if n.state.health == health || n.phantom != nil {
 		return
 	}
-	if n.state.health != "" || health != "OK" {
-		i.record(n, "monitoring", "INFO", "Node health status changed from "+n.state.health+" to "+health)
+	before := n.state.health
+	if before == "" {
+		before = "None"
 	}
+	i.record(n, "monitoring", "INFO", "Node health status changed: health='"+health+"' (previously '"+before+"')")
 	n.state.health = health
 }

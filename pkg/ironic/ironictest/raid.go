@@ -17,7 +17,7 @@ func putRAID(c *call) (answer, error) {
 		return nothing(err)
 	}
 	if n.text("raid_interface") == "no-raid" {
-		return nothing(bad("Driver %s does not support raid (disabled or not implemented).", n.text("driver")))
+		return nothing(refuse(http.StatusNotFound, "Driver %s does not support raid (disabled or not implemented).", n.text("driver")))
 	}
 	disks, isList := target["logical_disks"].([]any)
 	if len(target) > 0 && !isList {

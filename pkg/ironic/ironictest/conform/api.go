@@ -202,10 +202,13 @@ func patching(c *session) {
 	no(http.StatusBadRequest, "'driver' is a required property", obj{"op": "remove", "path": "/driver"})
 	no(http.StatusBadRequest, "'test' is not one of ['add', 'replace', 'remove']", obj{"op": "test", "path": "/name", "value": "x"})
 
+	// its rules of access look for a value where none needs to be
+	no(http.StatusInternalServerError, "'value'", obj{"op": "remove", "path": "/automated_clean"})
+
 	n := c.patch(u, "/name", c.base+"renamed", "/extra/rack", "r1", "/properties/cpu_arch", "aarch64", "/automated_clean", "off", "/driver_info/redfish_username", "other")
 	c.fields(n, obj{"name": c.base + "renamed", "automated_clean": false})
 	c.want(http.StatusNotFound, http.MethodGet, "/v1/nodes/"+c.base+"a", nil)
-	n = c.want(http.StatusOK, http.MethodPatch, path, []obj{{"op": "remove", "path": "/extra/rack"}, {"op": "remove", "path": "/deploy_interface"}, {"op": "remove", "path": "/instance_uuid"}, {"op": "remove", "path": "/automated_clean"}})
+	n = c.want(http.StatusOK, http.MethodPatch, path, []obj{{"op": "remove", "path": "/extra/rack"}, {"op": "remove", "path": "/deploy_interface"}, {"op": "remove", "path": "/instance_uuid"}, {"op": "remove", "path": "/automated_clean", "value": nil}})
 	c.fields(n, obj{"extra": obj{}, "deploy_interface": "direct", "instance_uuid": nil, "automated_clean": nil})
 	n = c.patch(u, "/properties", nil)
 	c.fields(n, obj{"properties": obj{}})

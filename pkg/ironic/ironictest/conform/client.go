@@ -219,7 +219,9 @@ func (c *session) denied(status int, words, u, target string, more obj) {
 	for k, v := range more {
 		body[k] = v
 	}
-	c.refused(status, words, http.MethodPut, "/v1/nodes/"+u+"/states/provision", body)
+	if r := c.unlocked(http.MethodPut, "/v1/nodes/"+u+"/states/provision", body); r.status != status || !strings.Contains(r.text(), words) {
+		c.Errorf("%s: %d %q, want %d with %q", target, r.status, r.text(), status, words)
+	}
 }
 
 // patch sets paths to values.

@@ -194,7 +194,8 @@ func adoption(c *session) {
 	c.said(u, "Error while attempting to adopt node "+u)
 	m.Fault(c, Fault{})
 	c.verb(u, "adopt", nil)
-	c.fields(c.until(u, "active"), obj{"power_state": "power on"})
+	c.until(u, "active")
+	c.when(u, "know its power", func(n obj) bool { return n["power_state"] == "power on" })
 	if after := m.Look(c); after.Changes != before.Changes {
 		c.Errorf("a second try changed the machine: %+v", after)
 	}

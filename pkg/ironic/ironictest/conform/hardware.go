@@ -171,7 +171,7 @@ func bmcRAID(c *session) {
 	m := c.Machine(c)
 	u := c.managed(m, "a", nil)
 	path := "/v1/nodes/" + u + "/states/raid"
-	c.refused(http.StatusBadRequest, "does not support raid", http.MethodPut, path, obj{"logical_disks": []obj{{"size_gb": 100, "raid_level": "1"}}})
+	c.refused(http.StatusNotFound, "does not support raid", http.MethodPut, path, obj{"logical_disks": []obj{{"size_gb": 100, "raid_level": "1"}}})
 	c.patch(u, "/raid_interface", "redfish")
 	c.refused(http.StatusBadRequest, "", http.MethodPut, path, obj{"logical_disks": []obj{{"size_gb": 100}}})
 	c.want(http.StatusNoContent, http.MethodPut, path, obj{"logical_disks": []obj{{"size_gb": "MAX", "raid_level": "1"}}})
@@ -251,8 +251,8 @@ func virtualMedia(c *session) {
 	c.detach(path, "") // nothing is in: no error
 	c.attach(path, obj{"device_type": "cdrom", "image_url": c.Files + DataISO, "image_download_source": "http"})
 	c.when(u, "be unlocked", func(n obj) bool { return n["reservation"] == nil && m.Look(c).CD })
-	if shown := c.drives(path, true); shown != c.Files+DataISO {
-		c.Errorf("the drive shows %q, want the address itself", shown)
+	if shown := c.drives(path, true); shown == c.Files+DataISO {
+		c.Errorf("the drive shows %q: Ironic does not take the wish for the address itself to its conductor", shown)
 	}
 	c.detach(path, "")
 	c.when(u, "be unlocked", func(n obj) bool { return n["reservation"] == nil && !m.Look(c).CD })
