@@ -46,6 +46,7 @@ func registrationOf(o *v1alpha1.BareMetalHost) *event.Registration {
 		// one that was accepted is the one that is there.
 		r.Address = withoutLogin(o.Spec.BMC.Address)
 		r.External = s.Provisioning.State == v1alpha1.StateExternallyProvisioned
+		r.Adopted = r.Node // what runs came into use, or was taken over, by this node
 	}
 	return r
 }
@@ -90,6 +91,7 @@ func provisioningOf(o *v1alpha1.BareMetalHost) *event.Provisioning {
 	switch p.Phase {
 	case event.Deploying, event.Deployed, event.Undeploying:
 		p.Image, p.CustomDeploy, p.BootMode = s.Provisioning.Image, s.Provisioning.CustomDeploy, s.Provisioning.BootMode
+		p.Node = s.Provisioning.ID
 	default:
 	}
 	return p

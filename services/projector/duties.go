@@ -62,8 +62,8 @@ func servedInspection(h lifecycle.Host, id string) bool {
 	if i.Op != nil {
 		return startOf(*i.Op) > asked
 	}
-	failed := i.Problem != nil && h.Newest(event.SectionInspection).Rev > asked
-	return failed || i.Request == id
+	tried := i.Again || i.Problem != nil || i.Last != nil
+	return i.Request == id || (tried && h.Newest(event.SectionInspection).Rev > asked)
 }
 
 // startOf is the revision that began an operation.

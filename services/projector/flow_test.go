@@ -2,6 +2,7 @@ package projector_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -121,9 +122,12 @@ func (s *site) loaded(name, what string, ok func(lifecycle.Host) bool) lifecycle
 func (s *site) happens(name string, facts ...lifecycle.Fact) {
 	s.Helper()
 	for _, f := range facts {
-		h, err := s.bus.Load(s.Context(), s.uids[name])
-		if err == nil {
-			_, err = s.bus.Append(s.Context(), h, f)
+		err := bus.ErrConflict
+		for errors.Is(err, bus.ErrConflict) {
+			var h lifecycle.Host
+			if h, err = s.bus.Load(s.Context(), s.uids[name]); err == nil {
+				_, err = s.bus.Append(s.Context(), h, f)
+			}
 		}
 		if err != nil {
 			s.Fatalf("%s: %v", f.Name(), err)
@@ -154,23 +158,18 @@ func (s *site) eventually(name, what string, ok func(*v1alpha1.BareMetalHost) bo
 	return o
 }
 
-// caughtUp waits until the object shows the newest revision.
+// caughtUp waits until the object shows the host as the bus has it.
 func (s *site) caughtUp(name string) *v1alpha1.BareMetalHost {
 	s.Helper()
-	h, err := s.bus.Load(s.Context(), s.uids[name])
-	if err != nil {
-		s.Fatal(err)
-	}
-	return s.eventually(name, fmt.Sprintf("revision %d is shown", h.Rev), func(o *v1alpha1.BareMetalHost) bool { return projected(o) == fmt.Sprint(h.Rev) })
-}
-
-func projected(o *v1alpha1.BareMetalHost) string {
-	for _, c := range o.Status.Conditions {
-		if c.Type == "Projected" {
-			return c.Message[strings.LastIndexByte(c.Message, '/')+1:]
+	return s.eventually(name, "what the bus knows is shown", func(o *v1alpha1.BareMetalHost) bool {
+		h, err := s.bus.Load(s.Context(), s.uids[name])
+		if err != nil {
+			s.Fatal(err)
 		}
-	}
-	return ""
+		want, got := lifecycle.Status(h), o.Status
+		return got.Provisioning.State == want.Provisioning.State && got.PoweredOn == want.PoweredOn &&
+			got.OperationalStatus == want.OperationalStatus && got.ErrorMessage == want.ErrorMessage
+	})
 }
 
 // writes are the writes to a host so far, as "subresource or resource: state".

@@ -140,7 +140,7 @@ func TestAServedRebootIsTakenAwayAndCanBeAskedForAgain(t *testing.T) {
 		s.happens("host-a", lifecycle.Observed{What: event.PowerChanged, On: &off}, lifecycle.Observed{What: event.PowerChanged, On: &on})
 		s.eventually("host-a", "the annotation is taken away", func(o *v1alpha1.BareMetalHost) bool {
 			_, there := o.Annotations[v1alpha1.RebootAnnotationPrefix]
-			return !there
+			return !there && o.Status.PoweredOn
 		})
 	}
 	s.caughtUp("host-a")

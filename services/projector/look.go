@@ -36,27 +36,31 @@ func (p *Projector) Look(ctx context.Context, r kube.Ref) (again time.Duration, 
 		p.looked.drop(r.UID)
 		return 0, p.forget(ctx, r)
 	}
-	if p.looked.same(o, p.fingerprint(o)) {
+	if p.looked.same(o, p.fingerprint(o, p.known(o))) {
 		return 0, nil
 	}
 	for range tries {
-		if again, err = p.look(ctx, o); !errors.Is(err, bus.ErrConflict) && !errors.Is(err, kube.ErrConflict) {
+		g := &glance{versions: p.known(o)}
+		if again, err = p.look(ctx, o, g); err == nil && again == 0 {
+			p.looked.note(o, p.fingerprint(o, g.versions))
+		}
+		if !errors.Is(err, bus.ErrConflict) && !errors.Is(err, kube.ErrConflict) {
 			break
 		}
 		if o = p.kube.Hosts.Get(r.UID); o == nil {
 			return 0, nil // its end is a nudge of its own
 		}
 	}
-	if err != nil || again > 0 {
-		return again, err
-	}
-	if o = p.kube.Hosts.Get(r.UID); o != nil {
-		p.looked.note(o, p.fingerprint(o))
-	}
-	return 0, nil
+	return again, err
 }
 
-func (p *Projector) look(ctx context.Context, o *v1alpha1.BareMetalHost) (time.Duration, error) {
+// glance is what a look at a host found beside its object.
+type glance struct {
+	// versions are those of the objects that the host names.
+	versions map[string]string
+}
+
+func (p *Projector) look(ctx context.Context, o *v1alpha1.BareMetalHost, g *glance) (time.Duration, error) {
 	h, err := p.bus.Load(ctx, string(o.UID))
 	switch {
 	case err != nil:
@@ -70,24 +74,24 @@ func (p *Projector) look(ctx context.Context, o *v1alpha1.BareMetalHost) (time.D
 	case o.DeletionTimestamp != nil && !slices.Contains(o.Finalizers, v1alpha1.BareMetalHostFinalizer):
 		return 0, nil // it was let go, and others hold it
 	case !h.Exists() && o.DeletionTimestamp != nil:
-		return soon, p.takeOver(ctx, o, h) // it is known before it leaves
+		return soon, p.takeOver(ctx, o, h, g) // it is known before it leaves
 	case !h.Exists():
-		return 0, p.takeOver(ctx, o, h)
+		return 0, p.takeOver(ctx, o, h, g)
 	}
 	switch standingOf(o, h, p.now()) {
 	case lostTail:
-		return 0, p.restoreTail(ctx, o, h)
+		return 0, p.restoreTail(ctx, o, h, g)
 	case conflicting:
 		return 0, p.hold(ctx, o, h)
 	default:
-		return p.follow(ctx, o, h)
+		return p.follow(ctx, o, h, g)
 	}
 }
 
 // follow records what the object of a known host asks, if that has changed, and
 // has it shown what it does not show.
-func (p *Projector) follow(ctx context.Context, o *v1alpha1.BareMetalHost, h lifecycle.Host) (time.Duration, error) {
-	o, s, err := p.surroundings(ctx, o, h)
+func (p *Projector) follow(ctx context.Context, o *v1alpha1.BareMetalHost, h lifecycle.Host, g *glance) (time.Duration, error) {
+	o, s, err := p.surroundings(ctx, o, h, g)
 	if err != nil {
 		return 0, err
 	}
@@ -107,7 +111,7 @@ func (p *Projector) follow(ctx context.Context, o *v1alpha1.BareMetalHost, h lif
 }
 
 // surroundings claims what a host needs and finds what is known beside its object.
-func (p *Projector) surroundings(ctx context.Context, o *v1alpha1.BareMetalHost, h lifecycle.Host) (*v1alpha1.BareMetalHost, surroundings, error) {
+func (p *Projector) surroundings(ctx context.Context, o *v1alpha1.BareMetalHost, h lifecycle.Host, g *glance) (*v1alpha1.BareMetalHost, surroundings, error) {
 	s := surroundings{before: h, now: p.now()}
 	var err error
 	if o.DeletionTimestamp == nil {
@@ -120,6 +124,7 @@ func (p *Projector) surroundings(ctx context.Context, o *v1alpha1.BareMetalHost,
 		if err != nil {
 			return o, s, err
 		}
+		g.versions[name] = version
 		if name == o.Spec.BMC.CredentialsName {
 			s.secret = version
 		}
@@ -234,19 +239,20 @@ type look struct {
 
 func newLooked() *looked { return &looked{byUID: map[string]look{}} }
 
-// same reports whether an object asks what it asked when it was last noted, and
-// shows what it should: it has not lost its status, and that is about its
-// present generation.
+// same reports whether an object asks what it asked when it was last noted, is
+// held by our finalizer, and shows what it should: it has not lost its status,
+// and that is about its present generation.
 func (l *looked) same(o *v1alpha1.BareMetalHost, print string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	uid, born := string(o.UID), !kube.Unborn(o)
 	was := l.byUID[uid]
 	lost := was.born && !born
+	held := frozen(o) || o.DeletionTimestamp != nil || slices.Contains(o.Finalizers, v1alpha1.BareMetalHostFinalizer)
 	if born && !was.born {
 		l.byUID[uid] = look{print: was.print, born: true}
 	}
-	return was.print == print && !lost && (!born || observed(o) >= o.Generation)
+	return was.print == print && held && !lost && (!born || observed(o) >= o.Generation)
 }
 
 func (l *looked) note(o *v1alpha1.BareMetalHost, print string) {
@@ -267,23 +273,27 @@ func (l *looked) clear() {
 	clear(l.byUID)
 }
 
+// known are the versions of the objects that a host names, as far as they are
+// remembered.
+func (p *Projector) known(o *v1alpha1.BareMetalHost) map[string]string {
+	versions := map[string]string{}
+	for _, name := range kube.SecretsOf(o) {
+		versions[name] = p.kube.KnownSecret(o.Namespace, name)
+	}
+	if v := p.kube.HardwareVersion(o.Namespace, o.Name); v != "" && (o.Status.HardwareDetails == nil || o.InspectionDisabled()) {
+		versions["/hardware"] = v
+	}
+	return versions
+}
+
 // fingerprint covers everything that an intent is made of.
-func (p *Projector) fingerprint(o *v1alpha1.BareMetalHost) string {
+func (p *Projector) fingerprint(o *v1alpha1.BareMetalHost, versions map[string]string) string {
 	annotations := maps.Clone(o.Annotations)
 	delete(annotations, v1alpha1.RevisionAnnotation)
 	if !kube.Unborn(o) {
 		delete(annotations, v1alpha1.StatusAnnotation)
 	}
-	versions := map[string]string{}
-	for _, name := range kube.SecretsOf(o) {
-		versions[name] = p.kube.KnownSecret(o.Namespace, name)
-	}
-	if o.Status.HardwareDetails == nil || o.InspectionDisabled() {
-		versions["/hardware"] = p.kube.HardwareVersion(o.Namespace, o.Name)
-	}
-	text, err := json.Marshal([]any{
-		o.Generation, annotations, o.Labels, o.Finalizers, o.DeletionTimestamp, versions,
-	})
+	text, err := json.Marshal([]any{o.Generation, annotations, o.Labels, o.DeletionTimestamp, versions})
 	if err != nil {
 		panic(fmt.Sprintf("encode a fingerprint: %v", err)) // of our own types
 	}

@@ -17,7 +17,7 @@ import (
 
 // takeOver begins the life of a host on the bus: from the beginning, or from
 // the status that its object has or carries.
-func (p *Projector) takeOver(ctx context.Context, o *v1alpha1.BareMetalHost, h lifecycle.Host) error {
+func (p *Projector) takeOver(ctx context.Context, o *v1alpha1.BareMetalHost, h lifecycle.Host, g *glance) error {
 	o, ok, err := p.revive(ctx, o)
 	if err != nil || !ok {
 		return err
@@ -27,7 +27,7 @@ func (p *Projector) takeOver(ctx context.Context, o *v1alpha1.BareMetalHost, h l
 		return err
 	}
 	if base == nil {
-		o, s, err := p.surroundings(ctx, o, h)
+		o, s, err := p.surroundings(ctx, o, h, g)
 		if err != nil {
 			return err
 		}
@@ -37,14 +37,14 @@ func (p *Projector) takeOver(ctx context.Context, o *v1alpha1.BareMetalHost, h l
 		base.OldUID = r.UID
 	}
 	p.metrics.restored.WithLabelValues("unknown").Inc()
-	return p.restore(ctx, o, h, base, fmt.Sprintf("restored from a status that says %q", o.Status.Provisioning.State))
+	return p.restore(ctx, o, h, g, base, fmt.Sprintf("restored from a status that says %q", o.Status.Provisioning.State))
 }
 
 // restore records a host with the life that its status remembers.
-func (p *Projector) restore(ctx context.Context, o *v1alpha1.BareMetalHost, h lifecycle.Host, base *event.Base, reason string) error {
+func (p *Projector) restore(ctx context.Context, o *v1alpha1.BareMetalHost, h lifecycle.Host, g *glance, base *event.Base, reason string) error {
 	known := h
 	known.Inspection = *base.Inspection // so that its hardware is not taken for newly supplied
-	o, s, err := p.surroundings(ctx, o, known)
+	o, s, err := p.surroundings(ctx, o, known, g)
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (p *Projector) unsay(ctx context.Context, o *v1alpha1.BareMetalHost) (*v1al
 }
 
 // restoreTail restores a host of which the bus has lost the newest events.
-func (p *Projector) restoreTail(ctx context.Context, o *v1alpha1.BareMetalHost, h lifecycle.Host) error {
+func (p *Projector) restoreTail(ctx context.Context, o *v1alpha1.BareMetalHost, h lifecycle.Host, g *glance) error {
 	base, err := p.remembered(ctx, o)
 	if err != nil || base == nil {
 		return err
@@ -149,7 +149,7 @@ func (p *Projector) restoreTail(ctx context.Context, o *v1alpha1.BareMetalHost, 
 	base.Rev, base.Lost = h.Rev, shown.Rev-h.Rev
 	p.metrics.restored.WithLabelValues("lost events").Inc()
 	p.log.Error("the bus has lost events of a host", keyHost, h.Name(), keyUID, h.UID, keyLost, base.Lost)
-	return p.restore(ctx, o, h, base, fmt.Sprintf("%d events that the object had seen are not on the bus", base.Lost))
+	return p.restore(ctx, o, h, g, base, fmt.Sprintf("%d events that the object had seen are not on the bus", base.Lost))
 }
 
 // conflictCondition is True on a host of which object and bus tell different

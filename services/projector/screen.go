@@ -61,9 +61,9 @@ func (s *screen) in(epoch string) {
 	}
 }
 
-// shows reports whether it is known that the object shows a revision of the
-// log that this replica has last read the host from.
+// shows reports whether this replica is done with a revision, of the log that
+// the object shows.
 func (s *screen) shows(o *v1alpha1.BareMetalHost, rev uint64) bool {
 	shown, ok := shownBy(o)
-	return ok && s.epoch == shown.Epoch && max(s.done, shown.Rev) >= rev
+	return ok && s.epoch == shown.Epoch && s.done >= rev
 }

@@ -25,21 +25,35 @@ const (
 
 // Observe shows on the trigger's object what the bus knows of the host.
 func (p *Projector) Observe(ctx context.Context, t bus.Trigger) (time.Duration, error) {
-	if !t.Wake && quiet(t.Fact) {
-		return 0, nil
-	}
 	o := p.kube.Hosts.Get(t.UID)
+	switch kind, phase, _ := strings.Cut(t.Fact, "."); {
+	case t.Wake:
+	case phase == string(event.Accepted), phase == string(event.Resumed):
+		return 0, nil // nothing of it shows
+	case o == nil:
+		return p.unseen(ctx, t)
+	case event.UnderWay(t.Fact) && event.Kind(kind) != event.Service && o.Status.Provisioning.State == t.Stage:
+		// What is being done to the host is said in its conditions, and can
+		// wait until there is more to say; so the host need not even be read.
+		if wait := p.patience(t.Stage) - p.now().Sub(t.At); wait > 0 {
+			return wait, nil
+		}
+	}
 	if o == nil {
 		return p.unseen(ctx, t)
 	}
-	again := t.Wake || t.Deliveries > 1
-	return p.show(ctx, o, lookFor{rev: t.Rev, whole: again || t.Fact == event.Restored || t.Fact == event.Unpaused})
+	// What a host was restored from, and what was done to it while it was
+	// paused, may be in its annotations still.
+	whole := t.Wake || t.Fact == event.Restored || t.Fact == event.Unpaused
+	return p.show(ctx, o, lookFor{rev: t.Rev, whole: whole})
 }
 
-// quiet reports whether a fact never changes what is shown: the steps of an
-// operation are its owner's business, but for its beginning.
-func quiet(fact string) bool {
-	return event.UnderWay(fact) && !strings.HasSuffix(fact, "."+string(event.Started))
+// patience is how long a small change waits for company in a state.
+func (p *Projector) patience(state v1alpha1.ProvisioningState) time.Duration {
+	if state == v1alpha1.StateUnmanaged || lifecycle.AtRest(state) {
+		return p.cfg.StatusDelay
+	}
+	return onTheWay * p.cfg.StatusDelay
 }
 
 // unseen deals with a trigger whose object was not seen: it is gone, or the

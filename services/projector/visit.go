@@ -74,22 +74,13 @@ func (v *visit) finished() bool {
 func (v *visit) tooSoon(pic picture) time.Duration {
 	now := v.p.now()
 	if pic.minor {
-		delay := v.p.cfg.StatusDelay
-		if !atRest(lifecycle.Stage(pic.host)) {
-			delay *= onTheWay
-		}
-		return delay - now.Sub(pic.since)
+		return v.p.patience(lifecycle.Stage(pic.host)) - now.Sub(pic.since)
 	}
 	moves := v.s.state != lifecycle.Stage(pic.host) && v.s.state == v.o.Status.Provisioning.State
 	if least := v.p.cfg.LeastVisible; least > 0 && moves {
 		return least - now.Sub(v.s.stateAt)
 	}
 	return 0
-}
-
-// atRest reports whether a host may stay in a state for long.
-func atRest(s v1alpha1.ProvisioningState) bool {
-	return s == v1alpha1.StateAvailable || s == v1alpha1.StateUnmanaged || lifecycle.Used(s)
 }
 
 // paint shows one revision of the host.
