@@ -42,6 +42,9 @@ func (b *Bus) Append(ctx context.Context, h lifecycle.Host, f lifecycle.Fact) (l
 		return h, fmt.Errorf("encode %s: %w", d.id, err)
 	}
 	seq, err := b.publish(ctx, m, h)
+	if errors.Is(err, ErrUnavailable) {
+		err = b.absent(ctx, StreamHost)
+	}
 	if err != nil {
 		return h, fmt.Errorf("append %s: %w", d.id, err)
 	}
@@ -102,7 +105,7 @@ func (b *Bus) tryPublish(ctx context.Context, m *nats.Msg, opts ...jetstream.Pub
 	var api *jetstream.APIError
 	switch {
 	case errors.Is(err, jetstream.ErrNoStreamResponse), errors.Is(err, nats.ErrNoResponders):
-		return nil, ErrNotInitialized
+		return nil, ErrUnavailable
 	case errors.As(err, &api) && api.ErrorCode == errCodeStreamFull:
 		return nil, ErrFull
 	}
@@ -137,7 +140,7 @@ func isConflict(err error) bool {
 // isDoubtful reports whether the message may have been stored all the same.
 func isDoubtful(err error) bool {
 	var api *jetstream.APIError
-	return !errors.As(err, &api) && !errors.Is(err, ErrNotInitialized) && !errors.Is(err, ErrFull) &&
+	return !errors.As(err, &api) && !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrFull) &&
 		!errors.Is(err, nats.ErrMaxPayload) && !errors.Is(err, nats.ErrConnectionClosed)
 }
 

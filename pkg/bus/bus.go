@@ -104,26 +104,66 @@ type epoch struct {
 // epochTTL is how long a restore from backup may go unnoticed by a service.
 const epochTTL = time.Minute
 
-// epochOf identifies the log; another one after a restore from backup.
+// epochOf identifies the log; another one after a restore from backup. While it
+// is read anew, and while it cannot be read, it is what it was.
 func (b *Bus) epochOf(ctx context.Context) (string, error) {
-	b.epoch.mu.Lock()
-	defer b.epoch.mu.Unlock()
 	now := b.clock()
-	if b.epoch.value != "" && now.Before(b.epoch.until) {
-		return b.epoch.value, nil
+	if value, fresh := b.epoch.get(now, b.cfg.Timing.Reply); fresh {
+		return value, nil
 	}
 	s, err := b.js.Stream(ctx, StreamHost)
-	if err != nil {
-		return "", fmt.Errorf("read the epoch: %w", missing(err))
+	if err == nil {
+		return b.epoch.set(s.CachedInfo().Config.Metadata[metaEpoch], now.Add(epochTTL)), nil
 	}
-	b.epoch.value, b.epoch.until = s.CachedInfo().Config.Metadata[metaEpoch], now.Add(epochTTL)
-	return b.epoch.value, nil
+	if value, _ := b.epoch.get(now, 0); value != "" {
+		return value, nil
+	}
+	return "", fmt.Errorf("read the epoch: %w", ours(err))
 }
 
-// missing says in our words that a stream is not there.
-func missing(err error) error {
-	if errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, nats.ErrNoResponders) {
+// get is the value, and whether it will do. If it will not, the caller reads
+// it anew, and everybody else takes the old one for that long.
+func (e *epoch) get(now time.Time, grace time.Duration) (value string, fresh bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	fresh = e.value != "" && now.Before(e.until)
+	if !fresh {
+		e.until = now.Add(grace)
+	}
+	return e.value, fresh
+}
+
+func (e *epoch) set(value string, until time.Time) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.value, e.until = value, until
+	return value
+}
+
+// expire has the value read anew by whoever needs it next.
+func (e *epoch) expire() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.until = time.Time{}
+}
+
+// ours says in our words that a stream is not there, or has no leader.
+func ours(err error) error {
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		return ErrNotInitialized
+	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, jetstream.ErrNoStreamResponse):
+		return ErrUnavailable
+	default:
+		return err
+	}
+}
+
+// absent tells apart, after nobody has answered for a stream, whether it does
+// not exist or has no leader for now.
+func (b *Bus) absent(ctx context.Context, stream string) error {
+	if _, err := b.js.Stream(ctx, stream); errors.Is(err, jetstream.ErrStreamNotFound) {
 		return ErrNotInitialized
 	}
-	return err
+	return ErrUnavailable
 }

@@ -104,43 +104,33 @@ func unanswered(err error) bool {
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// answerTries bounds the races that an answer may lose.
-const answerTries = 8
-
-// recordAnswer appends the answer. The host may have changed meanwhile; the
-// claim is still ours as long as it is the newest of the operation.
+// recordAnswer appends the answer, and tries on while it has time: the host may
+// have changed meanwhile, or the log may be choosing a new leader. The claim is
+// still ours as long as it is the newest of the operation.
 func (v *visit) recordAnswer(ctx context.Context, h lifecycle.Host, answer lifecycle.Fact) verdict {
-	claim := h.Work(v.section).Op
-	var err error
-	for range answerTries {
-		_, err = v.b.Append(ctx, h, answer)
+	claim := *h.Work(v.section).Op
+	for {
+		_, err := v.b.Append(ctx, h, answer)
 		var refused *lifecycle.NotAllowedError
 		switch {
+		case err == nil:
+			Logger(ctx).InfoContext(ctx, "recorded", keyFact, string(v.section)+"."+answer.Name())
+			return done("written")
 		case errors.As(err, &refused) && answer.Name() == claim.Kind.Fact(event.Failed):
 			answer = lifecycle.Accepted{Kind: claim.Kind} // the host has moved on: its next step says where
 			continue
-		case !errors.Is(err, ErrConflict):
-			return v.answered(ctx, answer, err)
+		case errors.As(err, &refused) || !pause(ctx, v.b.cfg.Timing.Stale/10):
+			return done("answer not recorded").because(err) // so the claim rests, and then the outside is looked at
 		}
-		if h, err = v.b.Load(ctx, v.t.UID); err != nil {
-			return v.answered(ctx, answer, err)
+		now, err := v.b.Load(ctx, v.t.UID)
+		if err != nil {
+			continue
 		}
-		if op := h.Work(v.section).Op; op == nil || op.ID != claim.ID || op.Claim != claim.Claim || op.Answered {
+		if op := now.Work(v.section).Op; op == nil || op.ID != claim.ID || op.Claim != claim.Claim || op.Answered {
 			return done("taken over")
 		}
-		pause(ctx, v.b.cfg.Timing.Stale/10)
+		h = now
 	}
-	return v.answered(ctx, answer, err)
-}
-
-// answered is the verdict after the answer's append. The old token is done
-// with either way: if the answer is not on record, the claim goes on from here.
-func (v *visit) answered(ctx context.Context, answer lifecycle.Fact, err error) verdict {
-	if err != nil {
-		return done("answer not recorded").because(err)
-	}
-	Logger(ctx).InfoContext(ctx, "recorded", keyFact, string(v.section)+"."+answer.Name())
-	return done("written")
 }
 
 // resume makes a new work token for an operation whose own may be lost. Until

@@ -127,6 +127,9 @@ func (t Timing) Validate() error {
 	if t.Handling >= t.AckWait || t.Window >= t.Handling {
 		errs = append(errs, fmt.Errorf("handling %s: must lie between the window of %s and the ack wait of %s", t.Handling, t.Window, t.AckWait))
 	}
+	if t.Resume <= t.AckWait {
+		errs = append(errs, fmt.Errorf("resume %s: must be longer than the ack wait of %s, or a claim in use would be taken up again", t.Resume, t.AckWait))
+	}
 	return errors.Join(errs...)
 }
 

@@ -102,9 +102,7 @@ func (b *Bus) natsOptions(process nats.InProcessConnProvider) ([]nats.Option, er
 
 func (b *Bus) onReconnect() {
 	b.state.connected(b.clock())
-	b.epoch.mu.Lock()
-	b.epoch.value = "" // it may be another log now
-	b.epoch.mu.Unlock()
+	b.epoch.expire() // it may be another log now
 	b.log.Info("connected to NATS again")
 }
 

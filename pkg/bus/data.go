@@ -51,7 +51,7 @@ func (b *Bus) GetData(ctx context.Context, uid, name, digest string, value any) 
 		return err
 	}
 	for upTo := uint64(0); ; {
-		messages, err := b.lastData(ctx, upTo, b.subj.data(uid, name))
+		messages, err := b.read(ctx, StreamData, upTo, 1, b.subj.data(uid, name))
 		if err != nil {
 			return fmt.Errorf("read %s of host %s: %w", name, uid, err)
 		}
@@ -66,12 +66,6 @@ func (b *Bus) GetData(ctx context.Context, uid, name, digest string, value any) 
 			return fmt.Errorf("%s of host %s with digest %q: %w", name, uid, digest, ErrNoData)
 		}
 	}
-}
-
-func (b *Bus) lastData(ctx context.Context, upTo uint64, subject string) ([]stored, error) {
-	ctx, cancel := context.WithTimeout(ctx, b.cfg.Timing.Reply)
-	defer cancel()
-	return b.direct.last(ctx, StreamData, upTo, 1, subject)
 }
 
 func digestOf(data []byte) string {

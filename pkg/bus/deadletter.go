@@ -108,7 +108,7 @@ var ErrNoDeadLetter = errors.New("no such dead letter")
 func (b *Bus) DeadLetter(ctx context.Context, id uint64) (DeadLetter, error) {
 	s, err := b.js.Stream(ctx, StreamDead)
 	if err != nil {
-		return DeadLetter{}, missing(err)
+		return DeadLetter{}, ours(err)
 	}
 	m, err := s.GetMsg(ctx, id)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -138,7 +138,7 @@ func (b *Bus) ReplayDeadLetter(ctx context.Context, id uint64) error {
 func (b *Bus) DropDeadLetter(ctx context.Context, id uint64) error {
 	s, err := b.js.Stream(ctx, StreamDead)
 	if err != nil {
-		return missing(err)
+		return ours(err)
 	}
 	err = s.DeleteMsg(ctx, id)
 	if errors.Is(err, jetstream.ErrMsgNotFound) || errors.Is(err, jetstream.ErrMsgDeleteUnsuccessful) {

@@ -119,7 +119,7 @@ func parseAnswer(m *nats.Msg) (one stored, more bool, err error) {
 	case status == "204", status == "404" && description == "No Results":
 		return stored{}, false, nil
 	case status == "503":
-		return stored{}, false, ErrNotInitialized
+		return stored{}, false, ErrUnavailable
 	case status != "":
 		return stored{}, false, fmt.Errorf("read: server says %s %s", status, description)
 	}

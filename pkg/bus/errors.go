@@ -15,6 +15,10 @@ var ErrConflict = errors.New("the host has changed since it was loaded")
 // unknown until the host is loaded again.
 var ErrUnanswered = errors.New("NATS did not answer in time")
 
+// ErrUnavailable says that no server answers for a stream at the moment, as
+// while its replicas choose a leader. Nothing was appended.
+var ErrUnavailable = errors.New("no NATS server answers for the stream at the moment: are enough of them up?")
+
 // ErrNotInitialized says that the streams of the bus are not there.
 var ErrNotInitialized = errors.New("the bus is not initialized: run 'metalbus bus init' with the administrator's credentials")
 

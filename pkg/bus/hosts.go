@@ -35,7 +35,7 @@ func (b *Bus) Hosts(ctx context.Context) iter.Seq2[lifecycle.Host, error] {
 func (b *Bus) uids(ctx context.Context) ([]string, error) {
 	s, err := b.js.Stream(ctx, StreamHost)
 	if err != nil {
-		return nil, missing(err)
+		return nil, ours(err)
 	}
 	info, err := s.Info(ctx, jetstream.WithSubjectFilter(b.subj.allHosts()))
 	if err != nil {

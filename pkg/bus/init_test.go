@@ -51,6 +51,7 @@ func TestInitUpdatesWhatIsHarmless(t *testing.T) {
 	}
 	timing := bustest.Timing()
 	timing.AckWait *= 2
+	timing.Resume *= 2
 	timing.Power *= 2
 	other := bustest.Connect(t, bus.Config{Cluster: bustest.Cluster, Name: "admin", Timing: timing}, bus.WithServer(s))
 	bigger := small()

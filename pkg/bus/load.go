@@ -39,9 +39,26 @@ func (b *Bus) loadAt(ctx context.Context, uid string, upTo uint64) (lifecycle.Ho
 
 // newest are the newest events of the subjects in METAL_HOST.
 func (b *Bus) newest(ctx context.Context, upTo uint64, expect int, subjects ...string) ([]stored, error) {
-	ctx, cancel := context.WithTimeout(ctx, b.cfg.Timing.Reply)
-	defer cancel()
-	return b.direct.last(ctx, StreamHost, upTo, expect, subjects...)
+	return b.read(ctx, StreamHost, upTo, expect, subjects...)
+}
+
+// readTries is how often a read is asked for. Each time another replica of the
+// stream may get it: one that froze or died answers nothing.
+const readTries = 3
+
+func (b *Bus) read(ctx context.Context, stream string, upTo uint64, expect int, subjects ...string) (messages []stored, err error) {
+	for range readTries {
+		try, cancel := context.WithTimeout(ctx, b.cfg.Timing.Reply/readTries)
+		messages, err = b.direct.last(try, stream, upTo, expect, subjects...)
+		cancel()
+		if !errors.Is(err, ErrUnanswered) || ctx.Err() != nil {
+			break
+		}
+	}
+	if errors.Is(err, ErrUnavailable) {
+		err = b.absent(ctx, stream)
+	}
+	return messages, err
 }
 
 // assemble makes a host of the newest message of each of its sections.

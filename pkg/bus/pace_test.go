@@ -67,6 +67,7 @@ func TestTimingHangsTogether(t *testing.T) {
 		"a window as long as the quarantine":           func(t *Timing) { t.Window = t.Quarantine },
 		"a quarantine that a crash would cut short":    func(t *Timing) { t.AckWait = t.Quarantine - 1 },
 		"a handling that outlives the ack wait":        func(t *Timing) { t.Handling = t.AckWait },
+		"a resume that cuts a quarantine short":        func(t *Timing) { t.Resume = t.AckWait },
 		"a handling that is shorter than the window's": func(t *Timing) { t.Handling = t.Window },
 	} {
 		t.Run(name, func(t *testing.T) {

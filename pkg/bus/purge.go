@@ -17,7 +17,7 @@ func (b *Bus) Purge(ctx context.Context, uid string) error {
 	for stream, subject := range map[string]string{StreamHost: b.subj.host(uid), StreamData: b.subj.data(uid, "*")} {
 		s, err := b.js.Stream(ctx, stream)
 		if err != nil {
-			return fmt.Errorf("purge host %s: %w", uid, missing(err))
+			return fmt.Errorf("purge host %s: %w", uid, ours(err))
 		}
 		if err := s.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
 			return fmt.Errorf("purge host %s from %s: %w", uid, stream, err)

@@ -27,19 +27,26 @@ func (b *Bus) replay(ctx context.Context, o replayOptions) iter.Seq2[stored, err
 	}
 }
 
+// A pull that got lost, since its consumer had no leader yet, is noticed after
+// two missed heartbeats.
+const (
+	replayExpiry    = 5 * time.Second
+	replayHeartbeat = time.Second
+)
+
 func (b *Bus) replayInto(ctx context.Context, o replayOptions, yield func(stored) bool) error {
 	cfg := jetstream.OrderedConsumerConfig{FilterSubjects: o.subjects}
 	if !o.since.IsZero() {
 		cfg.DeliverPolicy, cfg.OptStartTime = jetstream.DeliverByStartTimePolicy, &o.since
 	}
-	c, err := b.js.OrderedConsumer(ctx, o.stream, cfg)
+	c, err := b.ordered(ctx, o.stream, cfg)
 	if err != nil {
-		return missing(err)
+		return err
 	}
 	if info := c.CachedInfo(); !o.follow && info != nil && info.NumPending == 0 {
 		return nil
 	}
-	it, err := c.Messages()
+	it, err := c.Messages(jetstream.PullExpiry(replayExpiry), jetstream.PullHeartbeat(replayHeartbeat))
 	if err != nil {
 		return err
 	}
@@ -56,6 +63,17 @@ func (b *Bus) replayInto(ctx context.Context, o replayOptions, yield func(stored
 			return nil
 		}
 	}
+}
+
+// ordered makes the consumer, and tries again if the connection changes over it.
+func (b *Bus) ordered(ctx context.Context, stream string, cfg jetstream.OrderedConsumerConfig) (c jetstream.Consumer, err error) {
+	for range readTries {
+		c, err = b.js.OrderedConsumer(ctx, stream, cfg)
+		if err == nil || !isDoubtful(err) || !pause(ctx, b.cfg.Timing.Retry) {
+			break
+		}
+	}
+	return c, ours(err)
 }
 
 func nextStored(it jetstream.MessagesContext) (m stored, left uint64, err error) {

@@ -143,7 +143,7 @@ func TestAPanicInAWriteRestsLikeAnyClaim(t *testing.T) {
 	bustest.Serve(t, b, w)
 	bustest.Append(t, b, "u1", bustest.The(created("u1")))
 	bustest.AwaitFact(t, b, "u1", event.SectionRegistration, "enroll.succeeded")
-	if writes := w.Writes(); len(writes) != 2 || bustest.Gap(writes, 0, 1) < bustest.Timing().Quarantine*9/10 {
+	if writes := w.Writes(); len(writes) != 2 || bustest.Gap(writes, 0, 1) < bustest.Rest() {
 		t.Errorf("writes %v: want two, a quarantine apart", writes)
 	}
 }

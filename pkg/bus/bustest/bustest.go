@@ -23,17 +23,22 @@ const Cluster = "test"
 // where nothing outside sets a limit.
 func Timing() bus.Timing {
 	return bus.Timing{
-		Window: 200 * time.Millisecond, Quarantine: 500 * time.Millisecond, AckWait: 600 * time.Millisecond,
-		Handling: 400 * time.Millisecond, Reply: 2 * time.Second,
+		Window: 300 * time.Millisecond, Quarantine: 800 * time.Millisecond, AckWait: time.Second,
+		Handling: 700 * time.Millisecond, Reply: 2 * time.Second,
 		Stale: 10 * time.Millisecond, Conflict: 3 * time.Millisecond, Refused: 50 * time.Millisecond,
 		Poll: 10 * time.Millisecond,
 		Busy: 20 * time.Millisecond, BusyMax: 100 * time.Millisecond,
 		BackOff: 25 * time.Millisecond, BackOffMax: time.Second,
 		Retry: 20 * time.Millisecond, RetryMax: 200 * time.Millisecond, Panic: 50 * time.Millisecond,
-		Resume: 300 * time.Millisecond, Forgotten: 400 * time.Millisecond,
+		Resume: 1200 * time.Millisecond, Forgotten: 1500 * time.Millisecond,
 		Resync: time.Second, Power: time.Second,
 	}
 }
+
+// Rest is the least time between two writes of one step of an operation, if
+// the first was not answered: the quarantine, less the window in which the
+// first may have been made.
+func Rest() time.Duration { return Timing().Quarantine - Timing().Window }
 
 // Server starts a server for the time of the test.
 func Server(tb testing.TB) *embedded.Server {

@@ -40,22 +40,30 @@ func Load(tb testing.TB, b *bus.Bus, uid string) lifecycle.Host {
 // as it is then, whoever else appends to it.
 func Append(tb testing.TB, b *bus.Bus, uid string, facts ...func(lifecycle.Host) lifecycle.Fact) lifecycle.Host {
 	tb.Helper()
-	h := Load(tb, b, uid)
+	var h lifecycle.Host
+	stale := true
 	for _, f := range facts {
 		Await(tb, "an append to host "+uid, func() bool {
-			next, err := b.Append(tb.Context(), h, f(h))
-			switch {
-			case errors.Is(err, bus.ErrConflict), errors.Is(err, bus.ErrUnanswered):
-				h = Load(tb, b, uid)
-				return false
-			case err != nil:
+			var err error
+			if stale {
+				h, err = b.Load(tb.Context(), uid)
+			}
+			if err == nil {
+				h, err = b.Append(tb.Context(), h, f(h))
+			}
+			stale = err != nil
+			if stale && !errors.Is(err, bus.ErrConflict) && !transient(err) {
 				tb.Fatalf("append to host %s: %v", uid, err)
 			}
-			h = next
-			return true
+			return !stale
 		})
 	}
 	return h
+}
+
+// transient errors go by themselves when a server dies or a leader is chosen.
+func transient(err error) bool {
+	return errors.Is(err, bus.ErrUnanswered) || errors.Is(err, bus.ErrUnavailable)
 }
 
 // The is a fact for Append that does not depend on the host.
@@ -68,7 +76,11 @@ func AwaitFact(tb testing.TB, b *bus.Bus, uid string, s event.Section, fact stri
 	tb.Helper()
 	var h lifecycle.Host
 	Await(tb, fmt.Sprintf("%s.%s of host %s", s, fact, uid), func() bool {
-		h = Load(tb, b, uid)
+		var err error
+		h, err = b.Load(tb.Context(), uid)
+		if err != nil && !transient(err) {
+			tb.Fatalf("load host %s: %v", uid, err)
+		}
 		return h.Newest(s).Fact == fact
 	})
 	return h
