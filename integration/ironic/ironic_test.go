@@ -63,13 +63,13 @@ func newLab(t *testing.T, release ironictest.Release, hosts int) conform.Lab {
 	}
 	return conform.Lab{
 		URL: r.URL, Release: release, Files: r.Files(), Poll: 300 * time.Millisecond, Patience: 4 * time.Minute, Sync: 5 * time.Second, Slow: 2 * time.Second,
-		Machine: func(t testing.TB) conform.Machine {
-			t.Helper()
+		Machine: func(tb testing.TB) conform.Machine {
+			tb.Helper()
 			select {
 			case name := <-free:
-				return newMachine(t, r, name)
+				return newMachine(tb, r, name)
 			default:
-				t.Fatalf("the rack of %d machines is used up: raise the number", hosts)
+				tb.Fatalf("the rack of %d machines is used up: raise the number", hosts)
 				return nil
 			}
 		},
@@ -84,11 +84,11 @@ type machine struct {
 	as   conform.Access
 }
 
-func newMachine(t testing.TB, r *rig.Rig, name string) machine {
-	t.Helper()
-	s, err := r.Rack.Machine(t.Context(), name)
+func newMachine(tb testing.TB, r *rig.Rig, name string) machine {
+	tb.Helper()
+	s, err := r.Rack.Machine(tb.Context(), name)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return machine{rig: r, name: name, as: conform.Access{
 		Info: map[string]any{
@@ -100,11 +100,11 @@ func newMachine(t testing.TB, r *rig.Rig, name string) machine {
 
 func (m machine) Access() conform.Access { return m.as }
 
-func (m machine) Look(t testing.TB) conform.Look {
-	t.Helper()
-	s, err := m.rig.Rack.Machine(t.Context(), m.name)
+func (m machine) Look(tb testing.TB) conform.Look {
+	tb.Helper()
+	s, err := m.rig.Rack.Machine(tb.Context(), m.name)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	runs := map[string]string{bmcsim.RunsAgent: ironictest.RunsAgent, bmcsim.RunsDisk: ironictest.RunsDisk, bmcsim.RunsISO: ironictest.RunsISO}[s.View.Running.Kind]
 	setting, _ := s.View.Settings[conform.Setting].(string)
@@ -114,8 +114,8 @@ func (m machine) Look(t testing.TB) conform.Look {
 	}
 }
 
-func (m machine) Fault(t testing.TB, f conform.Fault) {
-	t.Helper()
+func (m machine) Fault(tb testing.TB, f conform.Fault) {
+	tb.Helper()
 	bmc := bmcsim.Faults{Down: f.Down, RefusePower: f.RefusePower, NoBoot: f.NoBoot, RefuseMedia: f.FailMedia, FailTasks: f.FailUpdate}
 	if f.Slow {
 		bmc.Latency = 2 * time.Second
@@ -124,17 +124,17 @@ func (m machine) Fault(t testing.TB, f conform.Fault) {
 	if f.LongSteps {
 		agents.Step = time.Hour
 	}
-	m.change(t, rack.Change{BMC: &bmc, Agent: &agents})
+	m.change(tb, rack.Change{BMC: &bmc, Agent: &agents})
 }
 
-func (m machine) Change(t testing.TB, c conform.Change) {
-	t.Helper()
-	m.change(t, rack.Change{Password: c.Password, Health: c.Health, Reset: map[string]string{"on": "On", "off": "ForceOff"}[c.Power]})
+func (m machine) Change(tb testing.TB, c conform.Change) {
+	tb.Helper()
+	m.change(tb, rack.Change{Password: c.Password, Health: c.Health, Reset: map[string]string{"on": "On", "off": "ForceOff"}[c.Power]})
 }
 
-func (m machine) change(t testing.TB, c rack.Change) {
-	t.Helper()
-	if _, err := m.rig.Rack.Change(t.Context(), m.name, c); err != nil {
-		t.Fatal(err)
+func (m machine) change(tb testing.TB, c rack.Change) {
+	tb.Helper()
+	if _, err := m.rig.Rack.Change(tb.Context(), m.name, c); err != nil {
+		tb.Fatal(err)
 	}
 }

@@ -70,28 +70,28 @@ type Rig struct {
 func (r *Rig) Files() string { return r.BMC + "/files" }
 
 // Start runs an Ironic and machines for the test, and waits until both are ready.
-func Start(t testing.TB, s *containers.Session, cfg Config) *Rig {
-	t.Helper()
-	if err := MakeImages(t.Context(), os.Stderr, cfg.Release); err != nil {
-		t.Fatal(err)
+func Start(tb testing.TB, s *containers.Session, cfg Config) *Rig {
+	tb.Helper()
+	if err := MakeImages(tb.Context(), os.Stderr, cfg.Release); err != nil {
+		tb.Fatal(err)
 	}
 	if cfg.PowerSync == 0 {
 		cfg.PowerSync = 5 * time.Second
 	}
-	network := s.Network(t)
-	at, control := lab.FreePort(t), lab.FreePort(t)
+	network := s.Network(tb)
+	at, control := lab.FreePort(tb), lab.FreePort(tb)
 	r := &Rig{
 		URL: fmt.Sprintf("http://127.0.0.1:%d", at), Rack: rack.Rack{URL: fmt.Sprintf("http://127.0.0.1:%d", control)},
 		BMC: "http://" + machinesName + ":" + machinesPort, Network: network, cfg: cfg,
 	}
-	s.Start(t, machinesName, "machines", map[*containers.Network]string{network: machinesName},
+	s.Start(tb, machinesName, "machines", map[*containers.Network]string{network: machinesName},
 		containers.Publish(machinesPort+"/tcp", control),
 		testcontainers.WithCmd("-hosts", strconv.Itoa(cfg.Hosts), "-agents="+strconv.FormatBool(!cfg.RealAgents)),
-		testcontainers.WithWaitStrategy(wait.ForHTTP("/redfish").WithPort(machinesPort+"/tcp")),
+		testcontainers.WithWaitStrategyAndDeadline(patience, wait.ForHTTP("/redfish").WithPort(machinesPort+"/tcp")),
 	)
-	r.ironic = s.Start(t, ironicName, "ironic", map[*containers.Network]string{network: ironicName},
+	r.ironic = s.Start(tb, ironicName, "ironic", map[*containers.Network]string{network: ironicName},
 		image(Image(cfg.Release)), containers.Publish(ironicPort+"/tcp", at), roomy(),
-		testcontainers.WithEnv(r.environment()), testcontainers.WithWaitStrategy(r.ready()),
+		testcontainers.WithEnv(r.environment()), testcontainers.WithWaitStrategyAndDeadline(patience, r.ready()),
 	)
 	return r
 }
@@ -117,12 +117,12 @@ func (r *Rig) ready() wait.Strategy {
 
 // Lose ends Ironic and starts it again: its database is in memory and begins empty.
 // It answers at the same address.
-func (r *Rig) Lose(t testing.TB) {
-	t.Helper()
-	r.ironic.Kill(t)
-	r.ironic.Revive(t)
-	if err := r.ready().WaitUntilReady(t.Context(), r.ironic); err != nil {
-		t.Fatal(err)
+func (r *Rig) Lose(tb testing.TB) {
+	tb.Helper()
+	r.ironic.Kill(tb)
+	r.ironic.Revive(tb)
+	if err := r.ready().WaitUntilReady(tb.Context(), r.ironic); err != nil {
+		tb.Fatal(err)
 	}
 }
 

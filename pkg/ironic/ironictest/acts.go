@@ -19,7 +19,6 @@ const (
 	DidSetSettings = "set BIOS settings"
 	DidUpdate      = "update firmware"
 	DidRAID        = "change RAID"
-	DidSecureBoot  = "set secure boot"
 	DidSubscribe   = "change subscriptions"
 )
 
@@ -78,6 +77,22 @@ func (m *Machine) setPower(on bool) error {
 	return nil
 }
 
+const errNoEffect words = "Failed to set node power state: the power did not change"
+
+// bring sets the power, if it is not there already, and sees whether that worked.
+func (m *Machine) bring(on bool) error {
+	if m.isOn() == on {
+		return nil
+	}
+	if err := m.setPower(on); err != nil {
+		return err
+	}
+	if m.isOn() != on {
+		return errNoEffect
+	}
+	return nil
+}
+
 func (m *Machine) reboot() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -93,12 +108,11 @@ func (m *Machine) reboot() error {
 	return nil
 }
 
-func (m *Machine) setBoot(device string) error {
+func (m *Machine) setBoot(device string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.did(DidSetBoot, device)
 	m.boot = device
-	return nil
 }
 
 func (m *Machine) insert(image string) error {
@@ -113,14 +127,13 @@ func (m *Machine) insert(image string) error {
 }
 
 // eject takes out what is in; nothing is done to an empty drive.
-func (m *Machine) eject() error {
+func (m *Machine) eject() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.cd != "" {
 		m.did(DidEject, m.cd)
 		m.cd = ""
 	}
-	return nil
 }
 
 // erase wipes the disk.

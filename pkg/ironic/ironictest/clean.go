@@ -1,6 +1,10 @@
 package ironictest
 
-import "slices"
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
 
 // cleanAutomatically is cleaning on the way to available.
 func (o *operation) cleanAutomatically() error {
@@ -36,23 +40,15 @@ func (o *operation) clean(steps []step) error {
 		withAgent = false
 	}
 	if withAgent {
-		bmcErr, err := o.bootAgent(cleanWait, cleaning)
-		if err != nil {
-			return err
-		}
-		if bmcErr != nil {
-			return o.failClean("Failed to prepare node %s for cleaning: %s", o.n.uuid, bmcErr)
+		if err := o.bootAgent(cleanWait, cleaning); err != nil {
+			return o.failClean("Failed to prepare node %s for cleaning: %s", o.n.uuid, err)
 		}
 	}
 	if unknown != nil {
 		return o.failClean("Node failed to start the first cleaning step: node does not support this clean step: %s", unknown.python())
 	}
-	failure, err := o.run("clean", cleanWait, cleaning, steps, own)
-	if err != nil {
-		return err
-	}
-	if failure != nil {
-		return o.failCleanStep(failure)
+	if err := o.run("clean", cleanWait, cleaning, steps, own); err != nil {
+		return o.failCleanStep(err)
 	}
 	return o.cleaned(withAgent)
 }
@@ -75,25 +71,22 @@ func (o *operation) failClean(format string, args ...any) error {
 	return o.fail(cleanFailed, "cleaning", format, args...)
 }
 
-func (o *operation) failCleanStep(f *stepError) error {
-	if f.byAgent {
-		return o.failInMaintenance(cleanFailed, "clean failure", "cleaning", "Clean step %s failed on node %s. %s", f.step, o.n.uuid, f.err)
+func (o *operation) failCleanStep(err error) error {
+	text := err.Error()
+	if f, isStep := errors.AsType[*stepError](err); isStep {
+		text = fmt.Sprintf("Node %s failed step %s: %s", o.n.uuid, f.step.python(), f.err)
+		if f.byAgent {
+			text = fmt.Sprintf("Clean step %s failed on node %s. %s", f.step, o.n.uuid, f.err)
+		}
 	}
-	return o.failInMaintenance(cleanFailed, "clean failure", "cleaning", "Node %s failed step %s: %s", o.n.uuid, f.step.python(), f.err)
+	return o.failInMaintenance(cleanFailed, "clean failure", "cleaning", "%s", text)
 }
 
 // cleaned switches the agent off and lets the node arrive.
 func (o *operation) cleaned(withAgent bool) error {
-	if withAgent && !o.i.cfg.FastTrack {
-		bmcErr, err := o.power(false)
-		if err == nil && bmcErr == nil {
-			bmcErr, err = o.reach((*Machine).eject)
-		}
-		if err != nil {
-			return err
-		}
-		if bmcErr != nil {
-			return o.failInMaintenance(cleanFailed, "clean failure", "cleaning", "Failed to tear down from cleaning for node %s, reason: %s", o.n.uuid, bmcErr)
+	if withAgent {
+		if err := o.leaveAgent(); err != nil {
+			return o.failInMaintenance(cleanFailed, "clean failure", "cleaning", "Failed to tear down from cleaning for node %s, reason: %s", o.n.uuid, err)
 		}
 	}
 	return o.arrive(o.target)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"testing"
 	"time"
@@ -22,15 +23,15 @@ type client struct {
 	ver  string
 }
 
-func start(t testing.TB, cfg ironictest.Config) *client {
-	t.Helper()
+func start(tb testing.TB, cfg ironictest.Config) *client {
+	tb.Helper()
 	cfg.Now = time.Now
 	i, url, stop, err := ironictest.Start(cfg)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(stop)
-	return &client{t: t, i: i, url: url, rack: i.Rack(), ver: "latest"}
+	tb.Cleanup(stop)
+	return &client{t: tb, i: i, url: url, rack: i.Rack(), ver: "latest"}
 }
 
 // do sends a request and gives the status and the body, in which errors are
@@ -93,9 +94,7 @@ func (c *client) verb(u, target string, more ...obj) {
 	c.t.Helper()
 	body := obj{"target": target}
 	for _, m := range more {
-		for k, v := range m {
-			body[k] = v
-		}
+		maps.Copy(body, m)
 	}
 	c.want(http.StatusAccepted, "PUT", "/v1/nodes/"+u+"/states/provision", body)
 }
@@ -129,9 +128,9 @@ func (c *client) when(u, what string, is func(obj) bool) obj {
 	}
 }
 
-func (c *client) patch(u string, pairs ...any) obj {
+func (c *client) patch(u string, pairs ...any) {
 	c.t.Helper()
-	return c.want(http.StatusOK, "PATCH", "/v1/nodes/"+u, changes(pairs...))
+	c.want(http.StatusOK, "PATCH", "/v1/nodes/"+u, changes(pairs...))
 }
 
 // changes makes a JSON patch of paths and values in turn.

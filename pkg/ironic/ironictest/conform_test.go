@@ -35,11 +35,11 @@ func newLab(t *testing.T, r ironictest.Release) conform.Lab {
 	t.Cleanup(stop)
 	return conform.Lab{
 		URL: url, Release: r, Files: files, Poll: time.Millisecond, Patience: 20 * time.Second, Sync: sync, Slow: 200 * time.Millisecond,
-		Machine: func(t testing.TB) conform.Machine {
-			t.Helper()
+		Machine: func(tb testing.TB) conform.Machine {
+			tb.Helper()
 			m, err := i.Rack().Add(ironictest.Spec{SystemID: "/redfish/v1/Systems/1"})
 			if err != nil {
-				t.Fatal(err)
+				tb.Fatal(err)
 			}
 			return machine{m}
 		},
@@ -54,7 +54,7 @@ func images(address, checksum string) error {
 	case strings.HasPrefix(address, conform.DeadServer):
 		return errors.New("HTTPConnectionPool: Max retries exceeded: [Errno 111] ECONNREFUSED")
 	case base != files+"/" || "/"+name == conform.Missing:
-		return errors.New("Got HTTP code 404 instead of 200 in response to HEAD request.")
+		return errors.New("got HTTP code 404 instead of 200 in response to HEAD request")
 	case checksum != "" && "/"+path.Base(checksum) != conform.DiskSum:
 		return errors.New("image failed to verify against checksum")
 	}

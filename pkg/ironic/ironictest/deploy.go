@@ -1,6 +1,9 @@
 package ironictest
 
-import "slices"
+import (
+	"errors"
+	"slices"
+)
 
 // missingImage is the key of instance_info that a deployment lacks, "" if nothing
 // is missing.
@@ -36,10 +39,8 @@ func (o *operation) deploy() error {
 	}); err != nil {
 		return err
 	}
-	if bmcErr, err := o.power(false); err != nil {
-		return err
-	} else if bmcErr != nil {
-		return o.failDeploy("Failed to prepare to deploy: %s", bmcErr)
+	if err := o.power(false); err != nil {
+		return o.failDeploy("Failed to prepare to deploy: %s", err)
 	}
 	switch how {
 	case "fake":
@@ -56,20 +57,17 @@ func (o *operation) deploy() error {
 }
 
 func (o *operation) deployLive(iso string) error {
-	bmcErr, err := o.reach(func(m *Machine) error {
+	if err := o.reach(func(m *Machine) error {
 		if err := o.i.fetch(iso, ""); err != nil {
 			return err
 		}
 		if err := m.insert(iso); err != nil {
 			return err
 		}
-		return m.setBoot("cd")
-	})
-	if err != nil {
-		return err
-	}
-	if bmcErr != nil {
-		return o.failDeploy("Failed to prepare to deploy: %s", bmcErr)
+		m.setBoot("cd")
+		return nil
+	}); err != nil {
+		return o.failDeploy("Failed to prepare to deploy: %s", err)
 	}
 	return o.deployed()
 }
@@ -79,12 +77,8 @@ func (o *operation) deployByAgent(how string) error {
 	if how == "direct" {
 		steps = slices.Insert(steps, 0, stepsOf([]any{obj{"interface": "deploy", "step": "write_image", "priority": 80}})...)
 	}
-	bmcErr, err := o.bootAgent(deployWait, deploying)
-	if err != nil {
-		return err
-	}
-	if bmcErr != nil {
-		return o.failDeploy("Failed to deploy: %s", bmcErr)
+	if err := o.bootAgent(deployWait, deploying); err != nil {
+		return o.failDeploy("Failed to deploy: %s", err)
 	}
 	own, unknown, err := o.sort("deploy", steps)
 	if err != nil {
@@ -93,41 +87,38 @@ func (o *operation) deployByAgent(how string) error {
 	if unknown != nil {
 		return o.failDeploy("Failed to validate in-band deploy steps: node does not support this deploy step: %s", unknown.python())
 	}
-	failure, err := o.run("deploy", deployWait, deploying, steps, own)
-	if err != nil {
-		return err
-	}
-	if failure != nil {
-		return o.failDeploy("Deploy step %s failed on node %s. %s", failure.step, o.n.uuid, failure.err)
+	if err := o.run("deploy", deployWait, deploying, steps, own); err != nil {
+		name := "deploy.deploy"
+		if f, isStep := errors.AsType[*stepError](err); isStep {
+			name = f.step.String()
+		}
+		return o.failDeploy("Deploy step %s failed on node %s. %s", name, o.n.uuid, err)
 	}
 	return o.bootDisk()
 }
 
 // bootDisk ends a deployment by the agent: the machine boots from its disk.
 func (o *operation) bootDisk() error {
-	bmcErr, err := o.power(false)
-	if err == nil && bmcErr == nil {
-		bmcErr, err = o.reach(func(m *Machine) error {
-			if err := m.eject(); err != nil {
-				return err
-			}
-			return m.setBoot("disk")
-		})
-	}
-	if err != nil {
-		return err
-	}
-	if bmcErr != nil {
-		return o.failDeploy("Failed to change power state of node %s: %s", o.n.uuid, bmcErr)
+	if err := o.toDisk(); err != nil {
+		return o.failDeploy("Failed to change power state of node %s: %s", o.n.uuid, err)
 	}
 	return o.deployed()
 }
 
-func (o *operation) deployed() error {
-	if bmcErr, err := o.power(true); err != nil {
+// toDisk switches the machine off and sees to it that it boots from its disk next.
+func (o *operation) toDisk() error {
+	if err := o.power(false); err != nil {
 		return err
-	} else if bmcErr != nil {
-		return o.failDeploy("Failed to change power state of node %s: %s", o.n.uuid, bmcErr)
+	}
+	return o.look(func(m *Machine) {
+		m.eject()
+		m.setBoot("disk")
+	})
+}
+
+func (o *operation) deployed() error {
+	if err := o.power(true); err != nil {
+		return o.failDeploy("Failed to change power state of node %s: %s", o.n.uuid, err)
 	}
 	return o.arrive(active)
 }
@@ -149,15 +140,11 @@ func (o *operation) abortDeploy() error {
 
 // undeploy takes the instance off and cleans.
 func (o *operation) undeploy() error {
-	bmcErr, err := o.power(false)
-	if err == nil && bmcErr == nil {
-		bmcErr, err = o.reach((*Machine).eject)
+	if err := o.power(false); err != nil {
+		return o.fail(failed, "unprovision", "Failed to tear down: %s", err)
 	}
-	if err != nil {
-		return err
-	}
-	if bmcErr != nil {
-		return o.fail(failed, "unprovision", "Failed to tear down: %s", bmcErr)
+	if err := o.look((*Machine).eject); err != nil {
+		return o.fail(failed, "unprovision", "Failed to tear down: %s", err)
 	}
 	if err := o.with(func(n *node) {
 		o.i.unname(n)
@@ -177,22 +164,16 @@ func (o *operation) undeploy() error {
 // adopt takes a machine over that runs already. It looks at its power, and at
 // nothing else; what it is shows at the next power sync.
 func (o *operation) adopt() error {
-	text := ""
-	bmcErr, err := o.reach(func(m *Machine) error {
-		text = m.Faults().FailAdopt
-		return nil
-	})
+	refused := ""
+	err := o.look(func(m *Machine) { refused = m.Faults().FailAdopt })
+	if err == nil && refused != "" {
+		err = words(refused)
+	}
 	if err != nil {
-		return err
-	}
-	if bmcErr != nil {
-		text = bmcErr.Error()
-	}
-	if text != "" {
 		if err := o.with(func(n *node) { n.state.power = "" }); err != nil {
 			return err
 		}
-		return o.fail(adoptFailed, "adoption", "Error while attempting to adopt node %s: %s", o.n.uuid, text)
+		return o.fail(adoptFailed, "adoption", "Error while attempting to adopt node %s: %s", o.n.uuid, err)
 	}
 	if err := o.with(func(n *node) {
 		if n.object("instance_info")["image_source"] != nil {
@@ -217,15 +198,11 @@ func (o *operation) verify() error {
 		}
 		return o.notVerified("Failed to validate power driver interface for node %s. Error: Missing the following %s properties in node %s driver_info: ['%s']", o.n.uuid, driverName(driver), o.n.uuid, b.missing)
 	}
-	bmcErr, err := o.reach(func(*Machine) error { return nil })
-	if err != nil {
-		return err
-	}
-	if bmcErr != nil {
-		return o.notVerified("Failed to get power state for node %s. Error: %s", o.n.uuid, bmcErr)
+	if err := o.look(func(*Machine) {}); err != nil {
+		return o.notVerified("Failed to get power state for node %s. Error: %s", o.n.uuid, err)
 	}
 	if err := o.readRecords(); err != nil {
-		return err
+		return o.notVerified("Failed to get power state for node %s. Error: %s", o.n.uuid, err)
 	}
 	return o.arrive(manageable)
 }

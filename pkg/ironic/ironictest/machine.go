@@ -60,7 +60,6 @@ type Machine struct {
 	boots    int
 	boot     string
 	cd       string
-	secure   bool
 	disk     Disk
 	settings map[string]string
 	firmware map[string]string

@@ -65,24 +65,23 @@ func postMedia(c *call) (answer, error) {
 }
 
 func (o *operation) attach(device, image string) error {
-	failure := o.i.fetch(image, "")
-	if failure != nil {
-		failure = fmt.Errorf("Validation of image href %s failed, reason: %w", image, failure) //nolint:revive // Ironic's own words
+	// Whatever the caller says of the source, the BMC is given Ironic's own copy.
+	shown := "http://" + conductor + "/redfish/" + device + "-" + o.n.uuid + ".iso"
+	wrong := o.i.fetch(image, "")
+	if wrong == nil {
+		wrong = o.reach(func(m *Machine) error { return m.insert(shown) })
+	} else {
+		wrong = says("Validation of image href %s failed, reason: %s", image, wrong)
 	}
-	if failure == nil {
-		// Whatever the caller says of the source, the BMC is given Ironic's own copy.
-		shown := "http://" + conductor + "/redfish/" + device + "-" + o.n.uuid + ".iso"
-		var err error
-		if failure, err = o.reach(func(m *Machine) error { return m.insert(shown) }); err != nil {
-			return err
-		}
-	} else if err := o.pause(o.i.cfg.Delays.BMC); err != nil {
-		return err
-	}
-	if failure == nil {
+	if wrong == nil {
 		return nil
 	}
-	text := fmt.Sprintf("Could not attach device %s to node %s: %s", device, o.n.uuid, failure)
+	return o.complain("Could not attach device %s to node %s: %s", device, o.n.uuid, wrong)
+}
+
+// complain says what went wrong without an effect on the node's state.
+func (o *operation) complain(format string, args ...any) error {
+	text := fmt.Sprintf(format, args...)
 	return o.with(func(n *node) {
 		o.i.record(n, "conductor", "ERROR", text)
 		n.state.lastError = text
@@ -100,15 +99,10 @@ func deleteMedia(c *call) (answer, error) {
 	}
 	n.state.lastError = ""
 	c.i.beside(n, func(o *operation) error {
-		failure, err := o.reach((*Machine).eject)
-		if err != nil || failure == nil {
-			return err
+		if err := o.look((*Machine).eject); err != nil {
+			return o.complain("Could not detach devices from node %s: %s", o.n.uuid, err)
 		}
-		text := fmt.Sprintf("Could not detach devices from node %s: %s", o.n.uuid, failure)
-		return o.with(func(n *node) {
-			o.i.record(n, "conductor", "ERROR", text)
-			n.state.lastError = text
-		})
+		return nil
 	})
 	return done(http.StatusNoContent)
 }

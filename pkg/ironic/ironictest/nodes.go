@@ -39,19 +39,12 @@ func postNode(c *call) (answer, error) {
 func (c *call) newSettings(body obj) (obj, error) {
 	wanted := obj{}
 	for _, s := range settings() {
-		if !s.patchOnly && !s.postOnly || body[s.name] != nil {
+		if !s.postOnly {
 			wanted[s.name] = s.preset
 		}
 	}
 	for name, v := range body {
-		s, known := findSetting(name)
-		if !known || s.patchOnly || s.since > c.i.cfg.Release.newest() {
-			return nil, bad("Schema error for node: Additional properties are not allowed ('%s' was unexpected)", name)
-		}
-		if s.since > c.minor {
-			return nil, notAcceptable()
-		}
-		accepted, err := s.accept(v)
+		accepted, err := c.newSetting(name, v)
 		if err != nil {
 			return nil, err
 		}
@@ -60,15 +53,22 @@ func (c *call) newSettings(body obj) (obj, error) {
 	if wanted["driver"] == nil {
 		return nil, bad("Schema error for node: 'driver' is a required property")
 	}
-	if name, _ := wanted["name"].(string); name != "" && !nameForm.MatchString(name) || wanted["name"] == "" {
+	if name, isText := wanted["name"].(string); isText && !nameForm.MatchString(name) {
 		return nil, bad("Cannot create node with invalid name '%s'", name)
 	}
-	for _, s := range settings() {
-		if s.patchOnly {
-			wanted[s.name] = s.preset
-		}
-	}
 	return wanted, nil
+}
+
+// newSetting checks one setting of a new node.
+func (c *call) newSetting(name string, v any) (any, error) {
+	s, known := findSetting(name)
+	if !known || s.patchOnly || s.since > c.i.cfg.Release.newest() {
+		return nil, bad("Schema error for node: Additional properties are not allowed ('%s' was unexpected)", name)
+	}
+	if s.since > c.minor {
+		return nil, notAcceptable()
+	}
+	return s.accept(v)
 }
 
 // free tells whether nobody but n has these.

@@ -18,8 +18,10 @@ type operation struct {
 	cancel context.CancelFunc
 }
 
-// errOver says that the operation is the node's no longer: it was aborted, the
-// node is gone, or the Ironic is closed.
+// errOver says that the operation is over: it was aborted, the node is gone, or the
+// Ironic is closed. Whatever an operation tries to do with its node from then on
+// gives it again, so that an error need not be looked at before the node is made to
+// fail by it.
 var errOver = errors.New("the operation is over")
 
 // begin carries out a transition. The caller holds i.mu.
@@ -192,32 +194,37 @@ func (o *operation) failInMaintenance(provision, fault, kind, format string, arg
 	return o.with(func(n *node) { n.setMaintenance(true, text, fault) })
 }
 
-// reach exchanges something with the BMC. What comes back as second is the BMC's
-// or its driver's error.
-func (o *operation) reach(f func(m *Machine) error) (bmcErr, err error) {
+// reach exchanges something with the BMC. The error is the driver's or the BMC's.
+func (o *operation) reach(f func(m *Machine) error) error {
 	if err := o.pause(o.i.cfg.Delays.BMC); err != nil {
-		return nil, err
+		return err
 	}
 	var b bmc
 	var m *Machine
-	err = o.with(func(n *node) {
-		b, m = bmcOf(n), o.i.phantom(n)
-	})
-	if err != nil {
-		return nil, err
+	if err := o.with(func(n *node) { b, m = bmcOf(n), o.i.phantom(n) }); err != nil {
+		return err
 	}
 	if m == nil {
-		if m, bmcErr = o.i.cfg.Rack.reach(b); bmcErr != nil {
-			return bmcErr, nil
+		var err error
+		if m, err = o.i.cfg.Rack.reach(b); err != nil {
+			return err
 		}
 	}
 	if err := o.sleep(m.Faults().Slow); err != nil {
-		return nil, err
+		return err
 	}
-	if bmcErr = f(m); bmcErr != nil {
-		return b.said(bmcErr), nil
+	if err := f(m); err != nil {
+		return b.said(err)
 	}
-	return nil, nil
+	return nil
+}
+
+// look reads something of the machine.
+func (o *operation) look(f func(m *Machine)) error {
+	return o.reach(func(m *Machine) error {
+		f(m)
+		return nil
+	})
 }
 
 // phantom is the machine of a node whose driver has no BMC, nil for others. The
@@ -235,38 +242,22 @@ func (i *Ironic) phantom(n *node) *Machine {
 }
 
 // power brings the machine's power about and notes it.
-func (o *operation) power(on bool) (bmcErr, err error) {
-	want := powerOff
-	if on {
-		want = powerOn
-	}
+func (o *operation) power(on bool) error {
+	want := powerText(on)
 	if err := o.with(func(n *node) { n.state.targetPower = want }); err != nil {
-		return nil, err
+		return err
 	}
 	if err := o.pause(o.i.cfg.Delays.Power); err != nil {
-		return nil, err
+		return err
 	}
-	bmcErr, err = o.reach(func(m *Machine) error {
-		if on == m.isOn() {
-			return nil
-		}
-		if err := m.setPower(on); err != nil {
-			return err
-		}
-		if m.isOn() != on {
-			return errNoEffect
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return bmcErr, o.with(func(n *node) {
+	wrong := o.reach(func(m *Machine) error { return m.bring(on) })
+	if err := o.with(func(n *node) {
 		n.state.targetPower = ""
-		if bmcErr == nil {
+		if wrong == nil {
 			n.state.power = want
 		}
-	})
+	}); err != nil {
+		return err
+	}
+	return wrong
 }
-
-var errNoEffect = errors.New("the power did not change")

@@ -76,31 +76,19 @@ func (o *operation) changePower(target string) error {
 		return err
 	}
 	want := target != powerOff && target != softOff
-	bmcErr, err := o.reach(func(m *Machine) error {
+	wrong := o.reach(func(m *Machine) error {
 		if target == rebooting || target == softReboot {
 			return m.reboot()
 		}
-		if m.isOn() == want {
-			return nil
-		}
-		if err := m.setPower(want); err != nil {
-			return err
-		}
-		if m.isOn() != want {
-			return errNoEffect
-		}
-		return nil
+		return m.bring(want)
 	})
-	if err != nil {
-		return err
-	}
 	return o.with(func(n *node) {
 		n.state.targetPower = ""
-		if bmcErr == nil {
+		if wrong == nil {
 			n.state.power = powerText(want)
 			return
 		}
-		text := "Failed to change power state to '" + powerText(want) + "' by '" + target + "': " + bmcErr.Error()
+		text := "Failed to change power state to '" + powerText(want) + "' by '" + target + "': " + wrong.Error()
 		o.i.record(n, "power", "ERROR", text)
 		n.state.lastError = text
 	})

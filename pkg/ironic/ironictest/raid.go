@@ -1,7 +1,6 @@
 package ironictest
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 )
@@ -34,29 +33,26 @@ func putRAID(c *call) (answer, error) {
 }
 
 // changeVolumes is a step of RAID through the BMC.
-func (o *operation) changeVolumes(s step, wait, wake string) (failure, err error) {
+func (o *operation) changeVolumes(s step, wait, wake string) error {
 	var target obj
 	if err := o.with(func(n *node) { target = n.state.targetRAID }); err != nil {
-		return nil, err
+		return err
 	}
 	var volumes []Volume
 	if s.name == "create_configuration" {
-		if volumes, failure = o.n.volumes(target); failure != nil {
-			return failure, nil
+		var err error
+		if volumes, err = o.n.volumes(target); err != nil {
+			return err
 		}
 	}
-	failure, err = o.reach(func(m *Machine) error {
-		m.setVolumes(volumes)
-		return nil
-	})
-	if failure != nil || err != nil {
-		return failure, err
+	if err := o.look(func(m *Machine) { m.setVolumes(volumes) }); err != nil {
+		return err
 	}
-	if failure, err = o.rebooted(wait, wake); failure != nil || err != nil {
-		return failure, err
+	if err := o.rebooted(wait, wake); err != nil {
+		return err
 	}
 	now := stamp(o.i.cfg.Now())
-	return nil, o.with(func(n *node) {
+	return o.with(func(n *node) {
 		disks := []any{}
 		for k, v := range volumes {
 			disks = append(disks, obj{"id": fmt.Sprintf("Volume.%d", k+1), "name": v.Name, "controller": "RAID controller", "size_gb": v.GiB, "raid_level": v.Level})
@@ -69,7 +65,7 @@ func (o *operation) changeVolumes(s step, wait, wake string) (failure, err error
 func (n *node) volumes(target obj) ([]Volume, error) {
 	disks, _ := target["logical_disks"].([]any)
 	if len(disks) == 0 {
-		return nil, errors.New("No target RAID configuration is set for node " + n.uuid) //nolint:revive // Ironic's own words
+		return nil, says("No target RAID configuration is set for node %s", n.uuid)
 	}
 	var all []Volume
 	for _, x := range disks {

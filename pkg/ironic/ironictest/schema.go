@@ -2,6 +2,7 @@ package ironictest
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -151,9 +152,7 @@ func (r Release) drivers() []hardwareType {
 		all := map[string][]string{
 			"console": {"no-console"}, "deploy": {"direct", "ramdisk", "custom-agent"}, "network": {"noop"}, "rescue": {"no-rescue", "agent"}, "storage": {"noop"},
 		}
-		for k, v := range own {
-			all[k] = v
-		}
+		maps.Copy(all, own)
 		if r < Ironic29 {
 			delete(all, "firmware")
 		}

@@ -1,6 +1,9 @@
 package ironictest
 
-import "slices"
+import (
+	"errors"
+	"slices"
+)
 
 // service carries out steps on a machine that is in use.
 func (o *operation) service() error {
@@ -14,71 +17,65 @@ func (o *operation) service() error {
 	}
 	withAgent := o.i.cfg.Release < Ironic39 || slices.Contains(own, false)
 	if withAgent {
-		bmcErr, err := o.bootForService()
-		if err != nil {
-			return err
-		}
-		if bmcErr != nil {
-			return o.failInMaintenance(serviceFailed, "service failure", "servicing", "Failed to prepare node %s for service: %s", o.n.uuid, bmcErr)
+		if err := o.bootForService(); err != nil {
+			return o.failService("Failed to prepare node %s for service: %s", o.n.uuid, err)
 		}
 	}
 	if unknown != nil {
-		return o.failInMaintenance(serviceFailed, "service failure", "servicing", "Node failed to start the first service step: node does not support this service step: %s", unknown.python())
+		return o.failService("Node failed to start the first service step: node does not support this service step: %s", unknown.python())
 	}
-	failure, err := o.run("service", serviceWait, servicing, steps, own)
-	switch {
-	case err != nil:
-		return err
-	case failure != nil && failure.byAgent:
-		return o.fail(serviceFailed, "servicing", "Service step %s failed on node %s. %s", failure.step, o.n.uuid, failure.err)
-	case failure != nil:
-		return o.failInMaintenance(serviceFailed, "service failure", "servicing", "Node %s failed step %s: %s", o.n.uuid, failure.step.python(), failure.err)
+	if err := o.run("service", serviceWait, servicing, steps, own); err != nil {
+		return o.failServiceStep(err)
 	}
 	return o.serviced(withAgent)
 }
 
+func (o *operation) failService(format string, args ...any) error {
+	return o.failInMaintenance(serviceFailed, "service failure", "servicing", format, args...)
+}
+
+// failServiceStep needs a person where the conductor's own step failed, and none
+// where the agent's did.
+func (o *operation) failServiceStep(err error) error {
+	f, isStep := errors.AsType[*stepError](err)
+	switch {
+	case isStep && f.byAgent:
+		return o.fail(serviceFailed, "servicing", "Service step %s failed on node %s. %s", f.step, o.n.uuid, err)
+	case isStep:
+		return o.failService("Node %s failed step %s: %s", o.n.uuid, f.step.python(), err)
+	}
+	return o.failService("%s", err)
+}
+
 // bootForService boots the agent. A release that does not let agents in while a
 // node is in service waits for ever.
-func (o *operation) bootForService() (bmcErr, err error) {
+func (o *operation) bootForService() error {
 	if o.i.cfg.Release >= Ironic39 || o.i.cfg.FastTrack {
 		return o.bootAgent(serviceWait, servicing)
 	}
-	if bmcErr, err = o.bootInto(); bmcErr != nil || err != nil {
-		return bmcErr, err
+	if err := o.bootInto(); err != nil {
+		return err
 	}
 	if err := o.goTo(serviceWait); err != nil {
-		return nil, err
+		return err
 	}
-	return nil, o.hang()
+	return o.hang()
 }
 
 // serviced lets the machine's own system run again.
 func (o *operation) serviced(withAgent bool) error {
 	if withAgent {
-		bmcErr, err := o.backToDisk()
-		if err != nil {
-			return err
-		}
-		if bmcErr != nil {
-			return o.failInMaintenance(serviceFailed, "service failure", "servicing", "Failed to tear down from service for node %s, reason: %s", o.n.uuid, bmcErr)
+		if err := o.backToDisk(); err != nil {
+			return o.failService("Failed to tear down from service for node %s, reason: %s", o.n.uuid, err)
 		}
 	}
 	return o.arrive(active)
 }
 
 // backToDisk boots the machine from its disk.
-func (o *operation) backToDisk() (bmcErr, err error) {
-	if bmcErr, err = o.power(false); bmcErr != nil || err != nil {
-		return bmcErr, err
-	}
-	bmcErr, err = o.reach(func(m *Machine) error {
-		if err := m.eject(); err != nil {
-			return err
-		}
-		return m.setBoot("disk")
-	})
-	if bmcErr != nil || err != nil {
-		return bmcErr, err
+func (o *operation) backToDisk() error {
+	if err := o.toDisk(); err != nil {
+		return err
 	}
 	return o.power(true)
 }
@@ -89,8 +86,8 @@ func (o *operation) abortService() error {
 
 // leaveService goes back to active out of a service that failed.
 func (o *operation) leaveService() error {
-	if _, err := o.backToDisk(); err != nil {
-		return err
+	if err := o.backToDisk(); err != nil {
+		return o.fail(serviceFailed, "servicing", "Failed to tear down service after aborting the operation: %s", err)
 	}
 	return o.arrive(active)
 }

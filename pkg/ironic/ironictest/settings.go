@@ -65,7 +65,7 @@ func (m *Machine) setSettings(values map[string]string) error {
 }
 
 // applySettings is the step bios.apply_configuration.
-func (o *operation) applySettings(s step, wait, wake string) (failure, err error) {
+func (o *operation) applySettings(s step, wait, wake string) error {
 	wanted := map[string]string{}
 	list, _ := s.args["settings"].([]any)
 	for _, x := range list {
@@ -73,48 +73,50 @@ func (o *operation) applySettings(s step, wait, wake string) (failure, err error
 		name, _ := entry["name"].(string)
 		wanted[name] = fmt.Sprint(entry["value"])
 	}
-	if failure, err = o.reach(func(m *Machine) error { return m.setSettings(wanted) }); failure != nil || err != nil {
-		return failure, err
+	if err := o.reach(func(m *Machine) error { return m.setSettings(wanted) }); err != nil {
+		return err
 	}
-	if failure, err = o.rebooted(wait, wake); failure != nil || err != nil {
-		return failure, err
+	if err := o.rebooted(wait, wake); err != nil {
+		return err
 	}
-	return nil, o.readRecords()
+	return o.readRecords()
 }
 
 // updateFirmware is the step firmware.update, and the older
 // management.update_firmware.
-func (o *operation) updateFirmware(s step, wait, wake string) (failure, err error) {
+func (o *operation) updateFirmware(s step, wait, wake string) error {
 	list, _ := s.args["settings"].([]any)
 	for _, x := range list {
 		entry, _ := x.(obj)
 		component, _ := entry["component"].(string)
 		address, _ := entry["url"].(string)
-		if failure, err = o.updateOne(component, address, wait, wake); failure != nil || err != nil {
-			return failure, err
+		if err := o.updateOne(component, address, wait, wake); err != nil {
+			return err
 		}
 	}
-	return nil, o.readRecords()
+	return o.readRecords()
 }
 
-func (o *operation) updateOne(component, address, wait, wake string) (failure, err error) {
+func (o *operation) updateOne(component, address, wait, wake string) error {
 	if err := o.goTo(wait); err != nil {
-		return nil, err
+		return err
 	}
 	if err := o.pause(o.i.cfg.Delays.Step); err != nil {
-		return nil, err
+		return err
 	}
 	if err := o.goTo(wake); err != nil {
-		return nil, err
+		return err
 	}
-	failure, err = o.reach(func(m *Machine) error {
+	if err := o.reach(func(m *Machine) error {
 		if err := o.i.fetch(address, ""); err != nil {
-			return fmt.Errorf("Firmware update failed for node %s, firmware %s. Error: %w", o.n.uuid, address, err) //nolint:revive // Ironic's own words
+			return says("Firmware update failed for node %s, firmware %s. Error: %s", o.n.uuid, address, err)
 		}
 		return m.update(o.n.uuid, component, address)
-	})
-	if failure != nil || err != nil || component == "bmc" {
-		return failure, err
+	}); err != nil {
+		return err
+	}
+	if component == "bmc" {
+		return nil
 	}
 	return o.rebooted(wait, wake)
 }
@@ -125,11 +127,11 @@ func (m *Machine) update(node, component, address string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, known := m.firmware[component]; !known {
-		return fmt.Errorf("Firmware component %s is not valid or not supported", component) //nolint:revive // Ironic's own words
+		return says("Firmware component %s is not valid or not supported", component)
 	}
 	m.did(DidUpdate, component)
 	if m.faults.FailUpdate {
-		return fmt.Errorf("Firmware update failed for node %s, firmware %s. Error: the image %s failed verification", node, address, address) //nolint:revive // Ironic's own words
+		return says("Firmware update failed for node %s, firmware %s. Error: the image %s failed verification", node, address, address)
 	}
 	name := strings.TrimSuffix(address[strings.LastIndex(address, "/")+1:], ".bin")
 	if _, version, dashed := strings.Cut(name, "-"); dashed {
@@ -178,10 +180,9 @@ func (o *operation) readRecords() error {
 	}
 	var bios, firmware []any
 	on := false
-	if bmcErr, err := o.reach(func(m *Machine) error {
+	if err := o.look(func(m *Machine) {
 		on, bios, firmware = m.isOn(), m.bios(now), m.firmwareOf(o.i.cfg.Release, old, now)
-		return nil
-	}); err != nil || bmcErr != nil {
+	}); err != nil {
 		return err
 	}
 	return o.with(func(n *node) {

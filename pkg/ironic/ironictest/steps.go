@@ -1,7 +1,6 @@
 package ironictest
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -96,67 +95,62 @@ type stepError struct {
 	err     error
 }
 
+func (e *stepError) Error() string { return e.err.Error() }
+func (e *stepError) Unwrap() error { return e.err }
+
 // run carries out steps, one after the other, on a node that is locked in wake and
-// waits in wait.
-func (o *operation) run(kind, wait, wake string, steps []step, own []bool) (*stepError, error) {
+// waits in wait. The error is a *stepError.
+func (o *operation) run(kind, wait, wake string, steps []step, own []bool) error {
 	for k, s := range steps {
 		if err := o.with(func(n *node) { n.state.step = s.raw }); err != nil {
-			return nil, err
+			return &stepError{step: s, err: err}
 		}
-		var failure, err error
-		if own[k] {
-			failure, err = o.runOwn(s, wait, wake)
-		} else {
-			failure, err = o.runInAgent(kind, s, wait, wake)
+		carry := o.runOwn
+		if !own[k] {
+			carry = func(s step, wait, wake string) error { return o.runInAgent(kind, s, wait, wake) }
 		}
-		if err != nil {
-			return nil, err
-		}
-		if failure != nil {
-			return &stepError{step: s, byAgent: !own[k], err: failure}, nil
+		if err := carry(s, wait, wake); err != nil {
+			return &stepError{step: s, byAgent: !own[k], err: err}
 		}
 	}
-	return nil, o.with(func(n *node) { n.state.step = nil })
+	return o.with(func(n *node) { n.state.step = nil })
 }
 
 // runInAgent has the agent carry out a step.
-func (o *operation) runInAgent(kind string, s step, wait, wake string) (failure, err error) {
+func (o *operation) runInAgent(kind string, s step, wait, wake string) error {
 	if err := o.goTo(wait); err != nil {
-		return nil, err
+		return err
 	}
 	took := o.i.cfg.Delays.Step
 	if s.name == "write_image" {
 		took = o.i.cfg.Delays.Write
 	}
-	if _, err := o.reach(func(m *Machine) error { took += m.Faults().Longer; return nil }); err != nil {
-		return nil, err
+	if err := o.look(func(m *Machine) { took += m.Faults().Longer }); err != nil {
+		return err
 	}
 	if err := o.pause(took); err != nil {
-		return nil, err
+		return err
 	}
 	var target, instance obj
 	if err := o.with(func(n *node) { target, instance = n.state.targetRAID, n.object("instance_info") }); err != nil {
-		return nil, err
+		return err
 	}
-	lost, err := o.reach(func(m *Machine) error {
-		failure = o.stepInAgent(m, kind, s, instance)
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	if lost != nil && failure == nil {
-		failure = errors.New("the agent does not answer")
+	var failure error
+	if err := o.look(func(m *Machine) { failure = o.stepInAgent(m, kind, s, instance) }); err != nil {
+		return err
 	}
 	if err := o.hearAgent(); err != nil {
-		return nil, err
+		return err
 	}
 	if failure == nil && s.iface == "raid" {
 		if err := o.with(func(n *node) { n.state.raid = raidFrom(s.name, target) }); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return failure, o.goTo(wake)
+	if err := o.goTo(wake); err != nil {
+		return err
+	}
+	return failure
 }
 
 func raidFrom(step string, target obj) obj {
@@ -209,7 +203,7 @@ func (i *Ironic) fetch(image, checksum string) error {
 
 // runOwn carries out a step of the conductor's own, which reboots the machine
 // where it has to.
-func (o *operation) runOwn(s step, wait, wake string) (failure, err error) {
+func (o *operation) runOwn(s step, wait, wake string) error {
 	switch s.iface {
 	case "bios":
 		return o.applySettings(s, wait, wake)
@@ -221,18 +215,18 @@ func (o *operation) runOwn(s step, wait, wake string) (failure, err error) {
 }
 
 // rebooted reboots the machine and waits for it, in wait.
-func (o *operation) rebooted(wait, wake string) (failure, err error) {
-	if failure, err = o.reach((*Machine).reboot); failure != nil || err != nil {
-		return failure, err
+func (o *operation) rebooted(wait, wake string) error {
+	if err := o.reach((*Machine).reboot); err != nil {
+		return err
 	}
 	if err := o.with(func(n *node) { n.state.power = powerOn }); err != nil {
-		return nil, err
+		return err
 	}
 	if err := o.goTo(wait); err != nil {
-		return nil, err
+		return err
 	}
 	if err := o.pause(o.i.cfg.Delays.Boot + o.i.cfg.Delays.Step); err != nil {
-		return nil, err
+		return err
 	}
-	return nil, o.goTo(wake)
+	return o.goTo(wake)
 }

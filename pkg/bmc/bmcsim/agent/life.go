@@ -79,7 +79,9 @@ func (a *agent) reportTo() string {
 	return ""
 }
 
-func (a *agent) api(path string) string { return strings.TrimRight(a.params["ipa-api-url"], "/") + path }
+func (a *agent) api(path string) string {
+	return strings.TrimRight(a.params["ipa-api-url"], "/") + path
+}
 
 // find looks for the agent's node until it is found, and tells whether it has
 // reported. A real agent boots for minutes and reports once; this one may be there

@@ -221,7 +221,7 @@ func patching(c *session) {
 	c.want(http.StatusOK, http.MethodPatch, path, []obj{{"op": "remove", "path": "/instance_uuid"}})
 	// nobody has hidden the node
 	rows, _ := c.want(http.StatusOK, http.MethodGet, "/v1/nodes?fields=uuid&limit=1000", nil)["nodes"].([]any)
-	if !slices.ContainsFunc(rows, func(x any) bool { row, _ := x.(obj); return row["uuid"] == u }) {
+	if !holds(rows, u) {
 		c.Errorf("the node is not in the listing any more")
 	}
 }
@@ -234,7 +234,30 @@ func paging(c *session) {
 		c.Cleanup(func() { c.forget(u) })
 		all = append(all, u)
 	}
-	// other cases' nodes come and go between, so only ours are looked for
+	if seen := c.pages(all); !slices.Equal(seen, all) {
+		c.Errorf("the pages held %v of ours, want %v in this order", seen, all)
+	}
+	c.badPages()
+	// a marker that is deleted meanwhile
+	c.want(http.StatusNoContent, http.MethodDelete, "/v1/nodes/"+all[1], nil)
+	c.refused(http.StatusNotFound, "Node "+all[1]+" could not be found.", http.MethodGet, "/v1/nodes?limit=2&marker="+all[1], nil)
+	// filters
+	c.want(http.StatusAccepted, http.MethodPut, "/v1/nodes/"+all[0]+"/maintenance", obj{"reason": "filter"})
+	rows, _ := c.want(http.StatusOK, http.MethodGet, "/v1/nodes?fields=uuid,maintenance_reason&maintenance=true&provision_state=enroll", nil)["nodes"].([]any)
+	if !holds(rows, all[0]) || holds(rows, all[2]) {
+		c.Errorf("in maintenance: %v, want %s and not %s", rows, all[0], all[2])
+	}
+}
+
+// holds tells whether there is a row with this UUID.
+func holds(rows []any, uuid string) bool {
+	return slices.ContainsFunc(rows, func(x any) bool { row, _ := x.(obj); return row["uuid"] == uuid })
+}
+
+// pages goes through a listing page by page, and gives those of ours that it held:
+// other cases' nodes come and go between.
+func (c *session) pages(ours []string) []string {
+	c.Helper()
 	var seen []string
 	path := "/v1/nodes?fields=uuid,name,provision_state&limit=2"
 	for pages := 0; path != "" && pages < 1000; pages++ {
@@ -245,12 +268,11 @@ func paging(c *session) {
 		}
 		for _, x := range rows {
 			row, _ := x.(obj)
-			u, _ := row["uuid"].(string)
-			if slices.Contains(all, u) {
+			if u, _ := row["uuid"].(string); slices.Contains(ours, u) {
 				seen = append(seen, u)
-				if len(row) != 4 {
-					c.Errorf("a row has the fields %v, want the three and links", row)
-				}
+			}
+			if len(row) != 4 {
+				c.Errorf("a row has the fields %v, want the three and links", row)
 			}
 		}
 		next, _ := page["next"].(string)
@@ -258,9 +280,12 @@ func paging(c *session) {
 			c.Fatalf("next is %q, want an address that begins with %s, by which we called", next, c.URL)
 		}
 	}
-	if !slices.Equal(seen, all) {
-		c.Errorf("the pages held %v of ours, want %v in this order", seen, all)
-	}
+	return seen
+}
+
+// badPages asks for what a listing refuses.
+func (c *session) badPages() {
+	c.Helper()
 	bad := map[string]struct {
 		status int
 		words  string
@@ -280,15 +305,6 @@ func paging(c *session) {
 	}
 	c.refused(http.StatusBadRequest, "", http.MethodGet, "/v1/nodes/detail?fields=uuid", nil)
 	c.want(http.StatusOK, http.MethodGet, "/v1/nodes?limit=5000&fields=uuid", nil)
-	// a marker that is deleted meanwhile
-	c.want(http.StatusNoContent, http.MethodDelete, "/v1/nodes/"+all[1], nil)
-	c.refused(http.StatusNotFound, "Node "+all[1]+" could not be found.", http.MethodGet, "/v1/nodes?limit=2&marker="+all[1], nil)
-	// filters
-	c.want(http.StatusAccepted, http.MethodPut, "/v1/nodes/"+all[0]+"/maintenance", obj{"reason": "filter"})
-	rows, _ := c.want(http.StatusOK, http.MethodGet, "/v1/nodes?fields=uuid,maintenance_reason&maintenance=true&provision_state=enroll", nil)["nodes"].([]any)
-	if !slices.ContainsFunc(rows, func(x any) bool { row, _ := x.(obj); return row["uuid"] == all[0] }) || slices.ContainsFunc(rows, func(x any) bool { row, _ := x.(obj); return row["uuid"] == all[2] }) {
-		c.Errorf("in maintenance: %v, want %s and not %s", rows, all[0], all[2])
-	}
 }
 
 func wrongVerbs(c *session) {

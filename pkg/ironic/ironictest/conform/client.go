@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -113,16 +114,12 @@ func (c *session) create(m Machine, name string, more obj) string {
 	c.Helper()
 	a := m.Access()
 	info := obj{"deploy_iso": c.Files + AgentISO}
-	for k, v := range a.Info {
-		info[k] = v
-	}
+	maps.Copy(info, a.Info)
 	body := obj{
 		"name": c.base + name, "driver": "redfish", "driver_info": info, "boot_interface": "redfish-virtual-media", "raid_interface": "no-raid",
 		"properties": obj{"capabilities": "boot_mode:uefi", "cpu_arch": "x86_64"},
 	}
-	for k, v := range more {
-		body[k] = v
-	}
+	maps.Copy(body, more)
 	u, _ := c.want(http.StatusCreated, http.MethodPost, "/v1/nodes", body)["uuid"].(string)
 	c.Cleanup(func() { c.forget(u) })
 	c.want(http.StatusCreated, http.MethodPost, "/v1/ports", obj{"node_uuid": u, "address": a.MACs[0]})
@@ -175,9 +172,9 @@ func (c *session) managed(m Machine, name string, more obj) string {
 }
 
 // provided makes a node that is available, without cleaning.
-func (c *session) provided(m Machine, name string, more obj) string {
+func (c *session) provided(m Machine, name string) string {
 	c.Helper()
-	u := c.managed(m, name, more)
+	u := c.managed(m, name, nil)
 	c.patch(u, "/automated_clean", false)
 	c.verb(u, "provide", nil)
 	c.until(u, "available")
@@ -185,9 +182,9 @@ func (c *session) provided(m Machine, name string, more obj) string {
 }
 
 // deployed makes a node that is active.
-func (c *session) deployed(m Machine, name string, more obj) string {
+func (c *session) deployed(m Machine, name string) string {
 	c.Helper()
-	u := c.provided(m, name, more)
+	u := c.provided(m, name)
 	c.image(u, DiskSum)
 	c.verb(u, "active", nil)
 	c.until(u, "active")
@@ -204,9 +201,7 @@ func (c *session) image(u, sum string) {
 func (c *session) verb(u, target string, more obj) {
 	c.Helper()
 	body := obj{"target": target}
-	for k, v := range more {
-		body[k] = v
-	}
+	maps.Copy(body, more)
 	if r := c.unlocked(http.MethodPut, "/v1/nodes/"+u+"/states/provision", body); r.status != http.StatusAccepted {
 		c.Fatalf("%s: %d %s", target, r.status, r.text())
 	}
@@ -216,9 +211,7 @@ func (c *session) verb(u, target string, more obj) {
 func (c *session) denied(status int, words, u, target string, more obj) {
 	c.Helper()
 	body := obj{"target": target}
-	for k, v := range more {
-		body[k] = v
-	}
+	maps.Copy(body, more)
 	if r := c.unlocked(http.MethodPut, "/v1/nodes/"+u+"/states/provision", body); r.status != status || !strings.Contains(r.text(), words) {
 		c.Errorf("%s: %d %q, want %d with %q", target, r.status, r.text(), status, words)
 	}
@@ -236,8 +229,8 @@ func (c *session) patch(u string, pairs ...any) obj {
 
 func changes(pairs ...any) []obj {
 	var ops []obj
-	for k := 0; k < len(pairs); k += 2 {
-		ops = append(ops, obj{"op": "add", "path": fmt.Sprint(pairs[k]), "value": pairs[k+1]})
+	for pair := range slices.Chunk(pairs, 2) {
+		ops = append(ops, obj{"op": "add", "path": fmt.Sprint(pair[0]), "value": pair[1]})
 	}
 	return ops
 }

@@ -59,7 +59,7 @@ func wholeLife(c *session) {
 
 func failedDeployment(c *session) {
 	m := c.Machine(c)
-	u := c.provided(m, "a", nil)
+	u := c.provided(m, "a")
 	c.image(u, BadSum)
 	c.verb(u, "active", nil)
 	c.fields(c.until(u, "deploy failed"), obj{"maintenance": false, "fault": nil, "target_provision_state": "active"})
@@ -91,7 +91,7 @@ func failedDeployment(c *session) {
 
 func abortedDeployment(c *session) {
 	m := c.Machine(c)
-	u := c.provided(m, "a", nil)
+	u := c.provided(m, "a")
 	c.image(u, DiskSum)
 	m.Fault(c, Fault{NoBoot: true})
 	c.verb(u, "active", nil)
@@ -116,7 +116,7 @@ func abortedDeployment(c *session) {
 
 func otherDeployments(c *session) {
 	m := c.Machine(c)
-	u := c.provided(m, "a", nil)
+	u := c.provided(m, "a")
 	c.patch(u, "/deploy_interface", "ramdisk")
 	c.denied(http.StatusBadRequest, "", u, "active", nil) // no image
 	c.patch(u, "/instance_info/boot_iso", c.Files+LiveISO)
@@ -142,7 +142,7 @@ func otherDeployments(c *session) {
 
 func rebuild(c *session) {
 	m := c.Machine(c)
-	u := c.deployed(m, "a", nil)
+	u := c.deployed(m, "a")
 	c.verb(u, "rebuild", obj{"configdrive": obj{"user_data": "again"}})
 	c.until(u, "active")
 	if v := m.Look(c); v.Writes != 2 || v.Erases != 0 || !v.On {
@@ -160,7 +160,7 @@ func rebuild(c *session) {
 
 func adoption(c *session) {
 	m := c.Machine(c)
-	u := c.deployed(m, "a", nil)
+	u := c.deployed(m, "a")
 	c.denied(http.StatusBadRequest, "can not be performed", u, "adopt", nil)
 	// it is let go of, in maintenance, with everything as it is
 	c.want(http.StatusAccepted, http.MethodPut, "/v1/nodes/"+u+"/maintenance", obj{"reason": "detach"})
@@ -203,7 +203,7 @@ func adoption(c *session) {
 
 func lostDatabase(c *session) {
 	m := c.Machine(c)
-	u := c.deployed(m, "a", nil)
+	u := c.deployed(m, "a")
 	before := m.Look(c)
 	c.Lose(c)
 	c.refused(http.StatusNotFound, "could not be found", http.MethodGet, "/v1/nodes/"+u, nil)
@@ -226,8 +226,8 @@ func deletion(c *session) {
 	remove := func(u string) { c.Helper(); c.want(http.StatusNoContent, http.MethodDelete, "/v1/nodes/"+u, nil) }
 	remove(c.create(m, "enrolled", nil))
 	remove(c.managed(m, "managed", nil))
-	remove(c.provided(m, "provided", nil))
-	u := c.deployed(m, "deployed", nil)
+	remove(c.provided(m, "provided"))
+	u := c.deployed(m, "deployed")
 	path := "/v1/nodes/" + u
 	c.refused(http.StatusConflict, `Valid provision states to perform deletion are: "('manageable', 'enroll', 'adopt failed', 'available')"`, http.MethodDelete, path, nil)
 	c.refused(http.StatusBadRequest, "force", http.MethodDelete, path+"?force=true", nil)
@@ -255,7 +255,7 @@ func deletion(c *session) {
 
 func protected(c *session) {
 	m := c.Machine(c)
-	u := c.deployed(m, "a", nil)
+	u := c.deployed(m, "a")
 	c.patch(u, "/protected", true, "/protected_reason", "mine")
 	c.denied(http.StatusForbidden, "is protected", u, "deleted", nil)
 	c.denied(http.StatusForbidden, "is protected", u, "rebuild", nil)

@@ -20,7 +20,7 @@ func (c *session) serve(u string, steps ...obj) {
 
 func servicing(c *session) {
 	m := c.Machine(c)
-	u := c.deployed(m, "a", nil)
+	u := c.deployed(m, "a")
 	if !c.since(r29) {
 		c.denied(http.StatusBadRequest, "Unexpected arguments: service_steps", u, "service", obj{"service_steps": []obj{burnStep()}})
 		c.denied(http.StatusBadRequest, "can not be performed", u, "service", nil)
@@ -55,7 +55,7 @@ func failedServicing(c *session) {
 		return // servicing says that it lacks
 	}
 	m := c.Machine(c)
-	u := c.deployed(m, "a", nil)
+	u := c.deployed(m, "a")
 	if c.since(r39) {
 		c.failedServiceSteps(m, u)
 	}

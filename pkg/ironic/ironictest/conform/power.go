@@ -6,7 +6,7 @@ import (
 )
 
 // switchTo asks for power and waits for it.
-func (c *session) switchTo(u, target, want string) obj {
+func (c *session) switchTo(u, target, want string) {
 	c.Helper()
 	body := obj{"target": target}
 	if strings.HasPrefix(target, "soft") {
@@ -15,14 +15,14 @@ func (c *session) switchTo(u, target, want string) obj {
 	if r := c.unlocked(http.MethodPut, "/v1/nodes/"+u+"/states/power", body); r.status != http.StatusAccepted {
 		c.Fatalf("%s: %d %s", target, r.status, r.text())
 	}
-	return c.when(u, "be "+want+" after "+target, func(n obj) bool {
+	c.when(u, "be "+want+" after "+target, func(n obj) bool {
 		return n["target_power_state"] == nil && n["reservation"] == nil && n["power_state"] == want
 	})
 }
 
 func power(c *session) {
 	m := c.Machine(c)
-	u := c.deployed(m, "a", nil)
+	u := c.deployed(m, "a")
 	path := "/v1/nodes/" + u + "/states/power"
 	boots := m.Look(c).Boots
 	for _, x := range []struct {
@@ -81,7 +81,7 @@ func disabledPowerOff(c *session) {
 
 func lostBMC(c *session) {
 	m := c.Machine(c)
-	u := c.deployed(m, "a", nil)
+	u := c.deployed(m, "a")
 	before := m.Look(c)
 	m.Change(c, Change{Password: "another"})
 	n := c.when(u, "be given up", func(n obj) bool { return n["maintenance"] == true })
@@ -115,7 +115,7 @@ func lostBMC(c *session) {
 
 func foreignPower(c *session) {
 	m := c.Machine(c)
-	u := c.deployed(m, "a", nil)
+	u := c.deployed(m, "a")
 	m.Change(c, Change{Power: "off"})
 	c.fields(c.when(u, "see the power off", func(n obj) bool { return n["power_state"] == "power off" }), obj{"provision_state": "active", "maintenance": false, "fault": nil})
 	m.Change(c, Change{Power: "on"})

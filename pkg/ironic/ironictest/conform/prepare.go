@@ -1,6 +1,7 @@
 package conform
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -28,13 +29,8 @@ func verification(c *session) {
 		"nothing":  {obj{"redfish_address": ""}, "Missing the following Redfish properties in node"},
 	}
 	for name, x := range wrong {
-		info := obj{}
-		for k, v := range m.Access().Info {
-			info[k] = v
-		}
-		for k, v := range x.info {
-			info[k] = v
-		}
+		info := maps.Clone(m.Access().Info)
+		maps.Copy(info, x.info)
 		n := c.want(http.StatusCreated, http.MethodPost, "/v1/nodes", obj{"driver": "redfish", "name": c.base + name, "driver_info": info})
 		u, _ := n["uuid"].(string)
 		c.Cleanup(func() { c.forget(u) })
