@@ -138,7 +138,10 @@ func (o *operation) timeOut() error {
 	if err != nil {
 		return err
 	}
-	if err := o.with(func(n *node) { n.leave(o) }); err != nil {
+	if err := o.with(func(n *node) {
+		n.leave(o)
+		o.cancel()
+	}); err != nil {
 		return err
 	}
 	return errOver
