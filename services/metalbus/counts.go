@@ -28,24 +28,25 @@ func (b both) Unregister(c prometheus.Collector) bool {
 	return first || second
 }
 
-// total sums up a counter over all of its labels that keep lets pass.
-func total(from prometheus.Gatherer, counter string, keep func(labels map[string]string) bool) (float64, error) {
+// sums are the values of a counter, by one of its labels, where another label
+// has a value.
+func sums(from prometheus.Gatherer, counter, by, label, value string) (map[string]int, error) {
 	families, err := from.Gather()
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	var sum float64
+	all := map[string]int{}
 	for _, f := range families {
 		if f.GetName() != counter {
 			continue
 		}
 		for _, m := range f.GetMetric() {
-			if keep(labelsOf(m)) {
-				sum += m.GetCounter().GetValue()
+			if labels := labelsOf(m); labels[label] == value {
+				all[labels[by]] += int(m.GetCounter().GetValue())
 			}
 		}
 	}
-	return sum, nil
+	return all, nil
 }
 
 func labelsOf(m *dto.Metric) map[string]string {

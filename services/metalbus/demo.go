@@ -30,9 +30,11 @@ func (t Tool) demoCommand() *cobra.Command {
 			"live ISO, sum up how long that took and what it cost, and stop. What is there can be looked at afterwards\n" +
 			"with `metalbus up` in the same folder.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.Data, o.Grow, o.Replicas, o.Backend = folder(data), true, 1, redfish.Name
+			var err error
+			o.Data, err = newFolder(data)
+			o.Grow, o.Replicas, o.Backend = true, 1, redfish.Name
 			o.Bus.Cluster = "default" // as that of up
-			if err := o.validate(cmd.Flags()); err != nil {
+			if err := errors.Join(err, o.validate(cmd.Flags())); err != nil {
 				return usageError{err}
 			}
 			return t.demo(cmd.Context(), o)
@@ -75,9 +77,6 @@ func (s *site) demo(ctx context.Context, limit time.Duration) error {
 	s.Image = s.rack.image()
 	s.startServices(ctx)
 	began := s.tool.Env.Now()
-	if err := s.declare(ctx); err != nil {
-		return cause(ctx, err)
-	}
 	w, err := s.newWatcher(ctx, "metalbus demo")
 	if err != nil {
 		return cause(ctx, err)

@@ -3,6 +3,7 @@ package metalbus
 import (
 	"context"
 	"io"
+	"net"
 	"time"
 
 	cloudevents "github.com/cloudevents/sdk-go/v2/event"
@@ -69,7 +70,7 @@ func fleetOf(hosts []lifecycle.Host, events []cloudevents.Event) *fleet {
 }
 
 // Report sums up hosts and their events, and what they cost.
-func Report(hosts []lifecycle.Host, events []cloudevents.Event, writes, requests int) string {
+func Report(hosts []lifecycle.Host, events []cloudevents.Event, writes map[string]int, requests int) string {
 	stories := map[string][]record{}
 	for _, e := range events {
 		r := readRecord(e)
@@ -78,4 +79,34 @@ func Report(hosts []lifecycle.Host, events []cloudevents.Event, writes, requests
 	r := newReport(hosts, stories)
 	r.Writes, r.Requests = writes, requests
 	return r.text(newStyles(io.Discard))
+}
+
+// Take takes a data folder.
+func Take(dir string) (release func(), err error) { return folder(dir).take() }
+
+// Child is the Kubernetes API as a child process.
+type Child struct{ api *kubeapi }
+
+// StartChild starts a program in its place.
+func StartChild(program, dir, log string) (*Child, error) {
+	api, err := startKubeapi(program, dir, log)
+	return &Child{api}, err
+}
+
+// Await waits for its kubeconfig.
+func (c *Child) Await(ctx context.Context) (string, error) { return c.api.await(ctx) }
+
+// Stop ends it.
+func (c *Child) Stop() error { return c.api.stop() }
+
+// Dial reaches a server through a socket.
+func Dial(path string) (net.Conn, error) { return dial(path).InProcessConn() }
+
+// Socket opens one at path, and says where it is.
+func Socket(ctx context.Context, path string, server pipes) (at string, closeSocket func() error, err error) {
+	s, err := openSocket(ctx, path, server)
+	if err != nil {
+		return "", nil, err
+	}
+	return s.path, s.close, nil
 }

@@ -95,7 +95,7 @@ func TestWhatIsShownOfHosts(t *testing.T) {
 	frame := strings.Join(metalbus.Frame(hosts, events), "\n")
 	golden(t, "frame.txt", localTimes(frame)+"\n")
 	golden(t, "line.txt", metalbus.Line(hosts)+"\n"+metalbus.Line(nil)+"\n")
-	golden(t, "report.txt", metalbus.Report(hosts[:1], events, 9, 40))
+	golden(t, "report.txt", metalbus.Report(hosts[:1], events, map[string]int{"status": 6, "event": 9}, 40))
 }
 
 // localTimes hides the time zone of whoever runs the test.

@@ -15,6 +15,15 @@ import (
 // folder is where an installation on a laptop keeps everything.
 type folder string
 
+// newFolder is the folder by its whole path, which other processes can use too.
+func newFolder(dir string) (folder, error) {
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("data %q: %w", dir, err)
+	}
+	return folder(path), nil
+}
+
 func (f folder) path(name string) string { return filepath.Join(string(f), name) }
 
 // The files of the folder.
@@ -65,9 +74,9 @@ func writeAt(file *os.File, text string) error {
 	return err
 }
 
-// taken reports whether a process runs an installation in the folder.
-func (f folder) taken() bool {
-	file, err := os.OpenFile(f.lockFile(), os.O_RDWR, 0)
+// locked reports whether a process holds the lock of a file.
+func locked(path string) bool {
+	file, err := os.OpenFile(path, os.O_RDWR, 0) //nolint:gosec // in the data folder
 	if err != nil {
 		return false
 	}
@@ -106,13 +115,12 @@ type running struct {
 // errNotRunning says that no installation runs in a folder.
 var errNotRunning = errors.New("no installation runs there")
 
+// readRunning says how the installation is reached that runs in the folder. It
+// fails with errNotRunning if there is none, or not yet.
 func (f folder) readRunning() (r running, err error) {
-	if !f.taken() {
-		return r, fmt.Errorf("%s: %w", f, errNotRunning)
-	}
-	ok, err := readJSON(f.running(), &r)
-	if err == nil && !ok {
-		err = fmt.Errorf("%s: %w yet: wait until it has started", f, errNotRunning)
+	found, err := readJSON(f.running(), &r)
+	if err == nil && (!found || !locked(f.lockFile())) { // one that was killed leaves the file behind
+		err = fmt.Errorf("%s: %w", f, errNotRunning)
 	}
 	return r, err
 }

@@ -1,8 +1,10 @@
 package metalbus
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -20,9 +22,11 @@ type report struct {
 	InState map[v1alpha1.ProvisioningState][]time.Duration
 	// Whole is from the first event of a host to its newest, sorted.
 	Whole []time.Duration
-	// Events, Writes and Requests are what all hosts took together: events on
-	// the bus, writes to the Kubernetes API, and requests to BMCs.
-	Events, Writes, Requests int
+	// Events and Requests are what all hosts took together: events on the bus,
+	// and requests to BMCs.
+	Events, Requests int
+	// Writes to the Kubernetes API, by what was written.
+	Writes map[string]int
 	// Of is the host whose time is in the middle, and Story its events.
 	Of    string
 	Story []record
@@ -42,8 +46,8 @@ func (s *site) report(ctx context.Context, hosts []lifecycle.Host) (report, erro
 	for _, n := range s.rack.sim.Requests() {
 		r.Requests += n
 	}
-	writes, err := total(s.counts, "metalbus_kube_writes_total", func(labels map[string]string) bool { return labels["outcome"] == "ok" })
-	r.Writes = int(writes)
+	var err error
+	r.Writes, err = sums(s.counts, "metalbus_kube_writes_total", "kind", "outcome", "ok")
 	return r, err
 }
 
@@ -108,12 +112,26 @@ func (r report) text(st styles) string {
 	}
 	fmt.Fprintf(table, "in all\t%d\t%s\t%s\t\n", len(r.Whole), seconds(percentile(r.Whole, 50)), seconds(percentile(r.Whole, 99)))
 	_ = table.Flush() // to memory
-	each := float64(max(1, r.Hosts))
-	fmt.Fprintf(&b, "\n%s\n\n", st.title.Render("What a host took"))
-	fmt.Fprintf(&b, "  %.1f events, %.1f writes to the Kubernetes API, %.1f requests to its BMC\n", float64(r.Events)/each, float64(r.Writes)/each, float64(r.Requests)/each)
+	fmt.Fprintf(&b, "\n%s\n\n%s", st.title.Render("What a host took"), r.costs())
 	if len(r.Story) > 0 {
 		fmt.Fprintf(&b, "\n%s\n\n%s", st.title.Render("The time line of "+r.Of), timeLine(r.Story))
 	}
+	return b.String()
+}
+
+// costs are what one host took, on average.
+func (r report) costs() string {
+	each := func(n int) float64 { return float64(n) / float64(max(1, r.Hosts)) }
+	var b strings.Builder
+	fmt.Fprintf(&b, "  %6.1f  events on the bus\n", each(r.Events))
+	all := 0
+	var parts []string
+	for _, kind := range slices.SortedFunc(maps.Keys(r.Writes), func(a, b string) int { return cmp.Or(r.Writes[b]-r.Writes[a], strings.Compare(a, b)) }) {
+		all += r.Writes[kind]
+		parts = append(parts, fmt.Sprintf("%.1f %s", each(r.Writes[kind]), kind))
+	}
+	fmt.Fprintf(&b, "  %6.1f  writes to the Kubernetes API: %s\n", each(all), strings.Join(parts, ", "))
+	fmt.Fprintf(&b, "  %6.1f  requests to its BMC\n", each(r.Requests))
 	return b.String()
 }
 

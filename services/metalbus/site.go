@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -122,6 +123,7 @@ func (s *site) open(ctx context.Context) (context.Context, error) {
 		return ctx, err
 	}
 	s.onClose("", func() error { release(); return nil })
+	_ = os.Remove(s.Data.running()) // of a run that was killed
 	for _, step := range []func(context.Context) error{
 		s.findKubeapi, s.makePlan, s.openFrame, s.openRack, s.openKubeAndBus, s.prepareCluster, s.openBackends, s.tellOthers,
 	} {
@@ -218,7 +220,7 @@ func (s *site) openRack(ctx context.Context) error {
 func (s *site) openKubeAndBus(ctx context.Context) error {
 	kubeconfig := func(context.Context) (string, error) { return s.Kubeconfig, nil }
 	if s.Kubeconfig == "" {
-		api, err := s.startKubeapi()
+		api, err := s.startKubeapi(ctx)
 		if err != nil {
 			return err
 		}
@@ -238,7 +240,10 @@ func (s *site) openKubeAndBus(ctx context.Context) error {
 	return nil
 }
 
-func (s *site) startKubeapi() (*kubeapi, error) {
+func (s *site) startKubeapi(ctx context.Context) (*kubeapi, error) {
+	if err := s.awaitOrphan(ctx); err != nil {
+		return nil, err
+	}
 	api, err := startKubeapi(s.Kubeapi, s.Data.kube(), s.Data.kubeapiLog())
 	if err != nil {
 		return nil, err
@@ -257,6 +262,28 @@ func (s *site) startKubeapi() (*kubeapi, error) {
 	})
 	return api, nil
 }
+
+// awaitOrphan waits for the API of an earlier run that was killed: it takes a
+// moment to notice, and then stops.
+func (s *site) awaitOrphan(ctx context.Context) error {
+	holder := filepath.Join(s.Data.kube(), "lock")
+	ctx, cancel := context.WithTimeout(ctx, kubeapiGrace)
+	defer cancel()
+	for said := false; locked(holder); said = true {
+		if !said {
+			s.console.say("waiting for the Kubernetes API of an earlier run to stop")
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the kubeapi that holds %s to stop: %w", holder, ctx.Err())
+		case <-time.After(orphanPause):
+		}
+	}
+	return nil
+}
+
+// orphanPause is the pause between two looks whether an earlier run's API has stopped.
+const orphanPause = 100 * time.Millisecond
 
 // openBus starts a NATS server or finds the one that was named, makes the
 // streams, and connects the tool itself.

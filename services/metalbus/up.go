@@ -27,8 +27,10 @@ func (t Tool) upCommand() *cobra.Command {
 			"  metalbus up --hosts 50\n" +
 			"  metalbus up --image http://images.example/live.iso   # hosts that boot a live ISO",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.Data, o.Grow = folder(data), cmd.Flags().Changed("hosts")
-			if err := o.validate(cmd.Flags()); err != nil {
+			var err error
+			o.Data, err = newFolder(data)
+			o.Grow = cmd.Flags().Changed("hosts")
+			if err := errors.Join(err, o.validate(cmd.Flags())); err != nil {
 				return usageError{err}
 			}
 			return t.up(cmd.Context(), o)
@@ -98,9 +100,6 @@ func (s *site) up(ctx context.Context) error {
 		return err
 	}
 	s.startServices(ctx)
-	if err := s.declare(ctx); err != nil {
-		return cause(ctx, err)
-	}
 	w, err := s.newWatcher(ctx, "metalbus up")
 	if err != nil {
 		return cause(ctx, err)
@@ -127,15 +126,15 @@ func (s *site) toTry() []string {
 	if hosts := s.rack.sim.Hosts(); len(hosts) > 0 {
 		host = s.Namespace + "/" + hosts[0].Name()
 	}
-	own := s.tool.Program
+	data := ""
 	if s.Data != folder(s.tool.defaultFolder()) {
-		own += " --data " + string(s.Data)
+		data = " --data " + string(s.Data)
 	}
 	return []string{
 		"  export KUBECONFIG=" + s.kubeconfig,
 		"",
 		"  kubectl get bmh -n " + s.Namespace + "    # the hosts, as Kubernetes shows them",
-		"  " + own + " events -f    # every step of every host, as it happens",
-		"  " + own + " host show " + host + "    # all that is known of one",
+		"  " + s.tool.Program + " events -f" + data + "    # every step of every host, as it happens",
+		"  " + s.tool.Program + " host show " + host + data + "    # all that is known of one",
 	}
 }

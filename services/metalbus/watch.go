@@ -44,21 +44,32 @@ func (s *site) newWatcher(ctx context.Context, title string) (*watcher, error) {
 	return &watcher{site: s, fleet: f, title: title, told: map[string]string{}}, nil
 }
 
-// untilSettled shows the hosts until all of them are as they were asked to be,
-// and Kubernetes shows it.
+// untilSettled declares the hosts that are new, and shows all of them until
+// they are as they were asked to be, and Kubernetes shows it.
 func (w *watcher) untilSettled(ctx context.Context) error {
+	declared := make(chan error, 1)
+	go func() { declared <- w.declare(ctx) }()
+	waiting, said := true, false
 	compare := time.NewTicker(compareEvery)
 	defer compare.Stop()
 	return w.show(ctx, func(s summary) (bool, error) {
-		if s.Settled < s.Total {
-			return false, nil
-		}
 		select {
+		case err := <-declared:
+			waiting = false
+			return false, err
 		case <-compare.C:
-			return w.agrees(ctx)
 		default:
 			return false, nil
 		}
+		if waiting || s.Settled < s.Total {
+			return false, nil
+		}
+		agreed, err := w.agrees(ctx)
+		if !agreed && !said {
+			said = true
+			w.console.say("all %s are as asked; Kubernetes does not show all of it yet", count(s.Total, "host"))
+		}
+		return agreed, err
 	})
 }
 
@@ -81,7 +92,7 @@ func (w *watcher) show(ctx context.Context, enough func(summary) (bool, error)) 
 			w.tell(s)
 		}
 		if ended || err != nil {
-			return err
+			return cause(ctx, err)
 		}
 		select {
 		case <-ctx.Done():
