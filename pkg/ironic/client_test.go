@@ -382,6 +382,26 @@ func TestBodies(t *testing.T) {
 	}
 }
 
+// An answer with nothing in it does not say that there is nothing.
+func TestEmptyAnswers(t *testing.T) {
+	a := newAPI(t)
+	for _, line := range []string{"GET /nodes/" + uuid1, "GET /nodes", "GET /ports", "GET /nodes/" + uuid1 + "/bios", "PATCH /nodes/" + uuid1} {
+		a.on(line, answer(200, `{}`))
+	}
+	for what, do := range map[string]func(c *ironic.Client) error{
+		"a node":    func(c *ironic.Client) error { _, err := c.Get(t.Context(), uuid1); return err },
+		"the fleet": func(c *ironic.Client) error { _, err := c.Fleet(t.Context()); return err },
+		"ports":     func(c *ironic.Client) error { _, err := c.Ports(t.Context(), uuid1); return err },
+		"a port":    func(c *ironic.Client) error { _, _, err := c.PortOf(t.Context(), "00:00:5e:00:53:01"); return err },
+		"settings":  func(c *ironic.Client) error { _, err := c.BIOS(t.Context(), uuid1); return err },
+		"a patch":   func(c *ironic.Client) error { _, err := c.Update(t.Context(), uuid1, ironic.Patch{}); return err },
+	} {
+		if err := do(a.client(nil)); !errors.Is(err, ironic.ErrNotReady) {
+			t.Errorf("%s: error %v, want ErrNotReady", what, err)
+		}
+	}
+}
+
 func TestGoneIsDeleted(t *testing.T) {
 	a := newAPI(t)
 	if err := a.client(nil).Delete(t.Context(), uuid1); err != nil {

@@ -79,6 +79,9 @@ func (c *Client) BIOS(ctx context.Context, uuid string) ([]BIOSSetting, error) {
 		list.Settings = nil
 		return c.get(ctx, s, s.ServiceURL("nodes", uuid, "bios")+"?detail=true", &list)
 	}})
+	if err == nil && list.Settings == nil {
+		err = c.empty("get BIOS settings")
+	}
 	return list.Settings, err
 }
 

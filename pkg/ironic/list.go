@@ -67,6 +67,9 @@ func (c *Client) page(ctx context.Context, query string) ([]Node, string, error)
 	if err != nil {
 		return nil, "", err
 	}
+	if p.Nodes == nil {
+		return nil, "", c.empty("list nodes")
+	}
 	at := c.serverTime(c.now())
 	for i := range p.Nodes {
 		p.Nodes[i].SeenAt = at

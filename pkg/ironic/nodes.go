@@ -20,10 +20,13 @@ func (c *Client) Get(ctx context.Context, id string) (Node, error) {
 	return c.seen(n, err)
 }
 
-// seen dates a node that was just read.
+// seen dates a node that was just read. An answer without one is no answer.
 func (c *Client) seen(n Node, err error) (Node, error) {
-	if err != nil {
+	switch {
+	case err != nil:
 		return Node{}, err
+	case n.UUID == "":
+		return Node{}, c.empty("read node")
 	}
 	n.SeenAt = c.serverTime(c.now())
 	if n.Hidden() {
@@ -40,6 +43,12 @@ func (c *Client) Create(ctx context.Context, fields map[string]any) (Node, error
 		return nodes.Create(ctx, s, rawCreate(fields)).ExtractInto(&n)
 	}})
 	return c.seen(n, err)
+}
+
+// empty is the error of an answer in which there is nothing, as proxies and broken
+// servers give them: what it should be about may be there all the same.
+func (c *Client) empty(op string) error {
+	return &Error{Reason: ErrNotReady, Ironic: c.cfg.Name, Op: op, Detail: "the answer is none of Ironic's: there is nothing in it"}
 }
 
 // rawCreate are the fields of a new node as they are to be sent.

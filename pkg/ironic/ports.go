@@ -38,6 +38,9 @@ func (c *Client) ports(ctx context.Context, query url.Values) ([]Port, error) {
 		list.Ports = nil
 		return c.get(ctx, s, s.ServiceURL("ports")+"?"+query.Encode(), &list)
 	}})
+	if err == nil && list.Ports == nil {
+		err = c.empty("list ports")
+	}
 	return list.Ports, err
 }
 

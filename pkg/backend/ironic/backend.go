@@ -51,7 +51,10 @@ func (b *Backend) Name() string { return b.client.Name() }
 
 // Look reads how an operation stands.
 func (b *Backend) Look(ctx context.Context, k event.Kind, h lifecycle.Host) (lifecycle.Outlook, error) {
-	v, err := b.view(ctx, k, h)
+	v, err := b.wanted(ctx, k, h)
+	if err == nil {
+		v, err = b.found(ctx, v)
+	}
 	if err != nil {
 		return lookFailed(k, err)
 	}
@@ -62,19 +65,23 @@ func (b *Backend) Look(ctx context.Context, k event.Kind, h lifecycle.Host) (lif
 	return o, nil
 }
 
-// view reads what the tables decide by. A node that there is not has no UUID.
-func (b *Backend) view(ctx context.Context, k event.Kind, h lifecycle.Host) (view, error) {
-	v := view{kind: k, host: h, set: b.set, now: b.beside.Now()}
+// wanted is what the tables decide by, but for the node.
+func (b *Backend) wanted(ctx context.Context, k event.Kind, h lifecycle.Host) (view, error) {
+	v := view{kind: k, host: h, set: b.set}
 	var err error
 	if v.version, err = b.client.Version(ctx); err != nil {
 		return view{}, err
 	}
 	if needsWish(k) {
-		if v.wish, err = b.wishFor(h); err != nil {
-			return view{}, err
-		}
+		v.wish, err = b.wishFor(h)
 	}
-	v.node, err = b.node(ctx, k, h)
+	return v, err
+}
+
+// found is the view with the node. One that there is not has no UUID.
+func (b *Backend) found(ctx context.Context, v view) (view, error) {
+	var err error
+	v.node, err = b.node(ctx, v.kind, v.host)
 	if err == nil && v.mayBeStuck() {
 		v.node, err = b.client.Get(ctx, v.node.UUID)
 	}

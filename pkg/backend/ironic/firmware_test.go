@@ -33,7 +33,7 @@ func (l *lab) cleanings() int {
 
 // B29: RAID is touched only where its user asks for that.
 func TestB29RAID(t *testing.T) {
-	volume := v1alpha1.HardwareRAIDVolume{Level: "1", SizeGibibytes: ptr(100), Name: "v1"}
+	volume := v1alpha1.HardwareRAIDVolume{Level: "1", SizeGibibytes: new(100), Name: "v1"}
 	raid := func(c *v1alpha1.RAIDConfig) func(*v1alpha1.BareMetalHostSpec) {
 		return func(s *v1alpha1.BareMetalHostSpec) { s.RAID = c }
 	}
@@ -51,7 +51,7 @@ func TestB29RAID(t *testing.T) {
 		{"a volume", raid(&v1alpha1.RAIDConfig{HardwareRAIDVolumes: []v1alpha1.HardwareRAIDVolume{volume}}), 1, 1},
 		{"the same again", raid(&v1alpha1.RAIDConfig{HardwareRAIDVolumes: []v1alpha1.HardwareRAIDVolume{volume}}), 0, 1},
 		{"no wish leaves it", raid(nil), 0, 1},
-		{"two volumes", raid(&v1alpha1.RAIDConfig{HardwareRAIDVolumes: []v1alpha1.HardwareRAIDVolume{volume, {Level: "0", SizeGibibytes: ptr(10)}}}), 1, 2},
+		{"two volumes", raid(&v1alpha1.RAIDConfig{HardwareRAIDVolumes: []v1alpha1.HardwareRAIDVolume{volume, {Level: "0", SizeGibibytes: new(10)}}}), 1, 2},
 	} {
 		before := l.cleanings()
 		step.spec(&h.Intent.Spec)
@@ -99,11 +99,11 @@ func TestBadRAID(t *testing.T) {
 	}{
 		"all space, on Redfish": {hw(v1alpha1.HardwareRAIDVolume{Level: "1"}), "redfish-virtualmedia", []string{"spec.raid.hardwareRAIDVolumes[0].sizeGibibytes"}},
 		"several things": {
-			hw(v1alpha1.HardwareRAIDVolume{Level: "1", Name: "a", PhysicalDisks: []string{"d1"}}, v1alpha1.HardwareRAIDVolume{Level: "1", Name: "a", SizeGibibytes: ptr(1), Controller: "c", PhysicalDisks: []string{"d1"}, NumberOfPhysicalDisks: ptr(2)}),
+			hw(v1alpha1.HardwareRAIDVolume{Level: "1", Name: "a", PhysicalDisks: []string{"d1"}}, v1alpha1.HardwareRAIDVolume{Level: "1", Name: "a", SizeGibibytes: new(1), Controller: "c", PhysicalDisks: []string{"d1"}, NumberOfPhysicalDisks: new(2)}),
 			"redfish-virtualmedia",
 			[]string{"[0].controller", `[1].name: the name "a" is used twice`, "[1].numberOfPhysicalDisks: is 2, and there are 1 physicalDisks"},
 		},
-		"hardware RAID over IPMI":  {hw(v1alpha1.HardwareRAIDVolume{Level: "1", SizeGibibytes: ptr(1)}), "ipmi", []string{"driver no-raid does not support RAID"}},
+		"hardware RAID over IPMI":  {hw(v1alpha1.HardwareRAIDVolume{Level: "1", SizeGibibytes: new(1)}), "ipmi", []string{"driver no-raid does not support RAID"}},
 		"software RAID 0 at first": {&v1alpha1.RAIDConfig{SoftwareRAIDVolumes: []v1alpha1.SoftwareRAIDVolume{{Level: "0"}}}, "redfish-virtualmedia", []string{"must be RAID1"}},
 	}
 	for name, tc := range tests {

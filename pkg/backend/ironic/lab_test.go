@@ -67,6 +67,7 @@ type lab struct {
 	ironic  *ironictest.Ironic
 	address string
 	secrets *secrets
+	client  *ironic.Client
 	backend *backend.Backend
 	set     backend.Settings
 	beside  backend.Beside
@@ -113,6 +114,7 @@ func newLab(t *testing.T, cfg ironictest.Config, change func(*backend.Settings, 
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
+	l.client = c
 	if l.backend, err = backend.New(c, l.set, l.beside); err != nil {
 		t.Fatal(err)
 	}
@@ -300,16 +302,11 @@ func (l *lab) bench() backendtest.Lab {
 // discovered is the UUID of a node without a name that has the host's MAC address.
 func (l *lab) discovered(h lifecycle.Host) string {
 	l.Helper()
-	c, err := ironic.New(ironic.Config{Name: "other", Endpoint: l.address}, l.now, nil)
+	n, err := l.client.Create(l.Context(), map[string]any{"driver": "redfish"})
 	if err != nil {
 		l.Fatal(err)
 	}
-	defer c.Close()
-	n, err := c.Create(l.Context(), map[string]any{"driver": "redfish"})
-	if err != nil {
-		l.Fatal(err)
-	}
-	if err := c.AddPort(l.Context(), n.UUID, h.Intent.Spec.BootMACAddress, true); err != nil {
+	if err := l.client.AddPort(l.Context(), n.UUID, h.Intent.Spec.BootMACAddress, true); err != nil {
 		l.Fatal(err)
 	}
 	return n.UUID

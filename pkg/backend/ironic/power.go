@@ -43,7 +43,7 @@ func (v view) occupied() bool {
 
 // powerOff is how switching off stands.
 func (v view) powerOff() lifecycle.Outlook {
-	if o := v.free(); o != nil {
+	if o := v.freed(); o != nil {
 		return o
 	}
 	switch n := v.node; {
@@ -85,10 +85,10 @@ func (v view) switchOff() lifecycle.Outlook {
 	}
 }
 
-// free ends what keeps the power from being changed, where that may be ended: an
+// freed ends what keeps the power from being changed, where that may be ended: an
 // inspection always, a cleaning if it was manual, or is for nothing any more.
 // nil if the node is free.
-func (v view) free() lifecycle.Outlook {
+func (v view) freed() lifecycle.Outlook {
 	n := v.node
 	switch n.ProvisionState {
 	case ironic.StateInspectWait:

@@ -34,7 +34,10 @@ func (b *Backend) do(ctx context.Context, h lifecycle.Host, w lifecycle.Write) e
 	if write == nil {
 		return fmt.Errorf("the ironic backend knows no write %q", w.Name)
 	}
-	v, err := b.view(ctx, w.Kind, h)
+	v, err := b.wanted(ctx, w.Kind, h)
+	if err == nil && w.Name != writeEnroll {
+		v, err = b.found(ctx, v)
+	}
 	switch {
 	case err != nil:
 		return err
@@ -62,9 +65,6 @@ func ident(k event.Kind, h lifecycle.Host) string {
 
 // doEnroll makes the node, with its boot port: without a port Ironic knows no agent.
 func (b *Backend) doEnroll(ctx context.Context, v view) error {
-	if v.node.UUID != "" {
-		return nil
-	}
 	user, password, err := b.login(ctx, v.host)
 	if err != nil {
 		return err
