@@ -23,6 +23,9 @@ const (
 	Probe      = "probe"
 )
 
+// kubeapiModule is the folder of the module of what is built from Kubernetes.
+const kubeapiModule = "integration/kubeapi"
+
 // kubernetesVersion is what the API calls itself: the version in its go.mod.
 const kubernetesVersion = " -X k8s.io/component-base/version.gitVersion=v1.37.2" +
 	" -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=37"
@@ -70,6 +73,17 @@ func Build(ctx context.Context, root, bin string, progress io.Writer) error {
 	return nil
 }
 
+// Helm builds helm in bin, if it is out of date there, and tells its path. It
+// is a group of its own since only the chart's tests need it.
+func Helm(ctx context.Context, bin string) (string, error) {
+	root, err := Root(".")
+	if err != nil {
+		return "", err
+	}
+	g := group{title: "helm", module: kubeapiModule, packages: []string{"helm.sh/helm/v4/cmd/helm"}, ldflags: "-s -w"}
+	return filepath.Join(bin, "helm"), g.build(ctx, root, bin, os.Stderr)
+}
+
 func groups(root string) ([]group, error) {
 	mains, err := filepath.Glob(filepath.Join(root, "services", "*", "cmd", "*"))
 	if err != nil {
@@ -81,7 +95,7 @@ func groups(root string) ([]group, error) {
 	}
 	all := []group{
 		{title: "tools", module: "integration", packages: []string{"github.com/nats-io/nats-server/v2", "./cmd/probe"}, ldflags: "-s -w"},
-		{title: Kubeapi, module: filepath.Join("integration", "kubeapi"), packages: []string{"."}, ldflags: "-s -w" + kubernetesVersion},
+		{title: Kubeapi, module: kubeapiModule, packages: []string{"."}, ldflags: "-s -w" + kubernetesVersion},
 	}
 	if len(services.packages) > 0 {
 		all = append(all, services)
