@@ -62,7 +62,7 @@ func newLab(t *testing.T, release ironictest.Release, hosts int) conform.Lab {
 		free <- m.View.Name
 	}
 	return conform.Lab{
-		URL: r.URL, Release: release, Files: r.Files(), Poll: 300 * time.Millisecond, Patience: 4 * time.Minute, Sync: 5 * time.Second, Slow: 2 * time.Second,
+		URL: r.URL, Release: release, Files: r.Files(), Poll: 300 * time.Millisecond, Patience: 4 * time.Minute,
 		Machine: func(tb testing.TB) conform.Machine {
 			tb.Helper()
 			select {
@@ -118,7 +118,7 @@ func (m machine) Fault(tb testing.TB, f conform.Fault) {
 	tb.Helper()
 	bmc := bmcsim.Faults{Down: f.Down, RefusePower: f.RefusePower, NoBoot: f.NoBoot, RefuseMedia: f.FailMedia, FailTasks: f.FailUpdate}
 	if f.Slow {
-		bmc.Latency = 2 * time.Second
+		bmc.Latency = 8 * time.Second // Ironic tries a locked node for two seconds
 	}
 	agents := agent.Faults{FailInspect: f.FailInspect, FailClean: f.FailClean, FailDeploy: f.FailDeploy, FailService: f.FailService}
 	if f.LongSteps {

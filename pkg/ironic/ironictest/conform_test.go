@@ -34,7 +34,7 @@ func newLab(t *testing.T, r ironictest.Release) conform.Lab {
 	}
 	t.Cleanup(stop)
 	return conform.Lab{
-		URL: url, Release: r, Files: files, Poll: time.Millisecond, Patience: 20 * time.Second, Sync: sync, Slow: 200 * time.Millisecond,
+		URL: url, Release: r, Files: files, Poll: time.Millisecond, Patience: 20 * time.Second,
 		Machine: func(tb testing.TB) conform.Machine {
 			tb.Helper()
 			m, err := i.Rack().Add(ironictest.Spec{SystemID: "/redfish/v1/Systems/1"})
@@ -83,7 +83,7 @@ func (m machine) Fault(_ testing.TB, f conform.Fault) {
 		FailInspect: f.FailInspect, FailClean: f.FailClean, FailDeploy: f.FailDeploy, FailService: f.FailService,
 	}
 	if f.Slow {
-		faults.Slow = 200 * time.Millisecond
+		faults.Slow = time.Second
 	}
 	if f.LongSteps {
 		faults.Longer = time.Hour

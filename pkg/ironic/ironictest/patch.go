@@ -221,9 +221,9 @@ func (c *call) becomes(n *node, wanted obj) {
 	}
 }
 
-// putMaintenance puts a node into maintenance, locked or not.
+// putMaintenance puts a node into maintenance.
 func putMaintenance(c *call) (answer, error) {
-	n, err := c.node()
+	n, err := c.unlocked()
 	if err != nil {
 		return nothing(err)
 	}
@@ -238,7 +238,7 @@ func putMaintenance(c *call) (answer, error) {
 
 // deleteMaintenance takes a node out of maintenance, which clears its fault.
 func deleteMaintenance(c *call) (answer, error) {
-	n, err := c.node()
+	n, err := c.unlocked()
 	if err != nil {
 		return nothing(err)
 	}

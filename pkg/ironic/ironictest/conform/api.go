@@ -239,10 +239,10 @@ func paging(c *session) {
 	}
 	c.badPages()
 	// a marker that is deleted meanwhile
-	c.want(http.StatusNoContent, http.MethodDelete, "/v1/nodes/"+all[1], nil)
+	c.remove(all[1])
 	c.refused(http.StatusNotFound, "Node "+all[1]+" could not be found.", http.MethodGet, "/v1/nodes?limit=2&marker="+all[1], nil)
 	// filters
-	c.want(http.StatusAccepted, http.MethodPut, "/v1/nodes/"+all[0]+"/maintenance", obj{"reason": "filter"})
+	c.maintained(all[0], "filter")
 	rows, _ := c.want(http.StatusOK, http.MethodGet, "/v1/nodes?fields=uuid,maintenance_reason&maintenance=true&provision_state=enroll", nil)["nodes"].([]any)
 	if !holds(rows, all[0]) || holds(rows, all[2]) {
 		c.Errorf("in maintenance: %v, want %s and not %s", rows, all[0], all[2])

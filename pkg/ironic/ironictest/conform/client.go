@@ -130,7 +130,7 @@ func (c *session) create(m Machine, name string, more obj) string {
 // fight over its power.
 func (c *session) forget(u string) {
 	over := session{TB: detached{c.TB}, Lab: c.Lab, version: c.version}
-	over.ask(http.MethodPut, "/v1/nodes/"+u+"/maintenance", obj{"reason": "the test is over"})
+	over.unlocked(http.MethodPut, "/v1/nodes/"+u+"/maintenance", obj{"reason": "the test is over"})
 	over.eventually(func() bool { return over.ask(http.MethodDelete, "/v1/nodes/"+u, nil).status != http.StatusConflict })
 }
 
@@ -299,10 +299,27 @@ func (c *session) fields(n, want obj) {
 	}
 }
 
-// unmaintained takes a node out of maintenance.
+// maintained puts a node into maintenance, unmaintained takes it out.
+func (c *session) maintained(u, reason string) {
+	c.Helper()
+	if r := c.unlocked(http.MethodPut, "/v1/nodes/"+u+"/maintenance", obj{"reason": reason}); r.status != http.StatusAccepted {
+		c.Fatalf("maintenance: %d %s", r.status, r.text())
+	}
+}
+
 func (c *session) unmaintained(u string) {
 	c.Helper()
-	c.want(http.StatusAccepted, http.MethodDelete, "/v1/nodes/"+u+"/maintenance", nil)
+	if r := c.unlocked(http.MethodDelete, "/v1/nodes/"+u+"/maintenance", nil); r.status != http.StatusAccepted {
+		c.Fatalf("out of maintenance: %d %s", r.status, r.text())
+	}
+}
+
+// remove deletes a node.
+func (c *session) remove(u string) {
+	c.Helper()
+	if r := c.unlocked(http.MethodDelete, "/v1/nodes/"+u, nil); r.status != http.StatusNoContent {
+		c.Fatalf("delete: %d %s", r.status, r.text())
+	}
 }
 
 // detached is a test whose context does not end with it, for cleaning up.

@@ -49,7 +49,7 @@ func wholeLife(c *session) {
 	if v := m.Look(c); v.Erases != 2 || v.On {
 		c.Errorf("without automated cleaning: %+v", v)
 	}
-	c.want(http.StatusNoContent, http.MethodDelete, "/v1/nodes/"+u, nil)
+	c.remove(u)
 	c.refused(http.StatusNotFound, "could not be found", http.MethodDelete, "/v1/nodes/"+u, nil)
 	rows, _ := c.want(http.StatusOK, http.MethodGet, "/v1/ports?address="+m.Access().MACs[0], nil)["ports"].([]any)
 	if len(rows) != 0 {
@@ -163,8 +163,8 @@ func adoption(c *session) {
 	u := c.deployed(m, "a")
 	c.denied(http.StatusBadRequest, "can not be performed", u, "adopt", nil)
 	// it is let go of, in maintenance, with everything as it is
-	c.want(http.StatusAccepted, http.MethodPut, "/v1/nodes/"+u+"/maintenance", obj{"reason": "detach"})
-	c.want(http.StatusNoContent, http.MethodDelete, "/v1/nodes/"+u, nil)
+	c.maintained(u, "detach")
+	c.remove(u)
 	before := m.Look(c)
 	if !before.On || before.Runs != ironictest.RunsDisk {
 		c.Fatalf("let go of: %+v", before)
@@ -184,8 +184,8 @@ func adoption(c *session) {
 		if after := m.Look(c); after.Changes != before.Changes || !after.On {
 			c.Errorf("adoption %s changed the machine: %+v, was %+v", name, after, before)
 		}
-		c.want(http.StatusAccepted, http.MethodPut, "/v1/nodes/"+u+"/maintenance", obj{"reason": "detach"})
-		c.want(http.StatusNoContent, http.MethodDelete, "/v1/nodes/"+u, nil)
+		c.maintained(u, "detach")
+		c.remove(u)
 	}
 	u = c.managed(m, "dead", nil)
 	m.Fault(c, Fault{Down: true})
@@ -223,10 +223,9 @@ func lostDatabase(c *session) {
 
 func deletion(c *session) {
 	m := c.Machine(c)
-	remove := func(u string) { c.Helper(); c.want(http.StatusNoContent, http.MethodDelete, "/v1/nodes/"+u, nil) }
-	remove(c.create(m, "enrolled", nil))
-	remove(c.managed(m, "managed", nil))
-	remove(c.provided(m, "provided"))
+	c.remove(c.create(m, "enrolled", nil))
+	c.remove(c.managed(m, "managed", nil))
+	c.remove(c.provided(m, "provided"))
 	u := c.deployed(m, "deployed")
 	path := "/v1/nodes/" + u
 	c.refused(http.StatusConflict, `Valid provision states to perform deletion are: "('manageable', 'enroll', 'adopt failed', 'available')"`, http.MethodDelete, path, nil)
@@ -235,9 +234,9 @@ func deletion(c *session) {
 	c.patch(u, "/instance_uuid", instance)
 	c.refused(http.StatusConflict, "is associated with instance "+instance, http.MethodDelete, path, nil)
 	before := m.Look(c)
-	c.want(http.StatusAccepted, http.MethodPut, path+"/maintenance", obj{"reason": "detach"})
+	c.maintained(u, "detach")
 	c.fields(c.get(u), obj{"maintenance": true, "maintenance_reason": "detach", "fault": nil})
-	remove(u)
+	c.remove(u)
 	if after := m.Look(c); after.Changes != before.Changes || !after.On || after.Disk == "" {
 		c.Errorf("deletion in maintenance changed the machine: %+v, was %+v", after, before)
 	}
@@ -246,8 +245,8 @@ func deletion(c *session) {
 	u = c.managed(m, "waiting", nil)
 	c.verb(u, "provide", nil)
 	c.when(u, "wait for its agent", func(n obj) bool { return n["provision_state"] == "clean wait" && n["reservation"] == nil })
-	c.want(http.StatusAccepted, http.MethodPut, "/v1/nodes/"+u+"/maintenance", obj{})
-	remove(u)
+	c.maintained(u, "")
+	c.remove(u)
 	if v := m.Look(c); !v.On || !v.CD {
 		c.Errorf("deletion while waiting changed the machine: %+v", v)
 	}
@@ -259,7 +258,7 @@ func protected(c *session) {
 	c.patch(u, "/protected", true, "/protected_reason", "mine")
 	c.denied(http.StatusForbidden, "is protected", u, "deleted", nil)
 	c.denied(http.StatusForbidden, "is protected", u, "rebuild", nil)
-	c.want(http.StatusAccepted, http.MethodPut, "/v1/nodes/"+u+"/maintenance", obj{})
+	c.maintained(u, "")
 	c.refused(http.StatusForbidden, "is protected", http.MethodDelete, "/v1/nodes/"+u, nil)
 	c.unmaintained(u)
 	c.patch(u, "/protected", false)

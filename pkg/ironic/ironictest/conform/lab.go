@@ -22,9 +22,6 @@ type Lab struct {
 	// Poll is the time between two looks at a node, Patience how long one may take
 	// to get where it should.
 	Poll, Patience time.Duration
-	// Sync is the interval of the power sync, Slow a delay of a BMC's answers that
-	// is long enough to be seen.
-	Sync, Slow time.Duration
 }
 
 // The images below Lab.Files.
@@ -84,7 +81,7 @@ type Look struct {
 // Fault is the misbehaviours of a machine and its BMC.
 type Fault struct {
 	Down        bool // the BMC does not answer
-	Slow        bool // it answers late: Lab.Slow
+	Slow        bool // it answers so late that its node is seen to be locked
 	RefusePower bool
 	NoBoot      bool
 	FailMedia   bool

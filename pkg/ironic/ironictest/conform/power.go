@@ -102,7 +102,7 @@ func lostBMC(c *session) {
 		c.Errorf("the machine is %+v, was %+v", after, before)
 	}
 	// what a person has put into maintenance stays there, and is not looked at
-	c.want(http.StatusAccepted, http.MethodPut, "/v1/nodes/"+u+"/maintenance", obj{"reason": "mine"})
+	c.maintained(u, "mine")
 	m.Change(c, Change{Power: "off"})
 	beside := c.Machine(c)
 	other := c.managed(beside, "beside", nil)
@@ -147,8 +147,8 @@ func lockedNode(c *session) {
 	c.refused(http.StatusConflict, words, http.MethodPut, path+"/states/provision", obj{"target": "provide"})
 	c.refused(http.StatusConflict, words, http.MethodPatch, path, changes("/extra/a", 1))
 	c.refused(http.StatusConflict, words, http.MethodDelete, path, nil)
-	c.want(http.StatusAccepted, http.MethodPut, path+"/maintenance", obj{"reason": "locked or not"})
-	c.unmaintained(u)
+	c.refused(http.StatusConflict, words, http.MethodPut, path+"/maintenance", obj{"reason": "mine"})
+	c.refused(http.StatusConflict, words, http.MethodDelete, path+"/maintenance", nil)
 	m.Fault(c, Fault{})
 	c.when(u, "be unlocked and on", func(n obj) bool { return n["reservation"] == nil && n["power_state"] == "power on" })
 }

@@ -17,7 +17,7 @@ func verification(c *session) {
 	if n := m.Look(c).Changes; n != 0 {
 		c.Errorf("verification changed the machine %d times", n)
 	}
-	c.want(http.StatusNoContent, http.MethodDelete, "/v1/nodes/"+u, nil)
+	c.remove(u)
 
 	wrong := map[string]struct {
 		info  obj
@@ -40,7 +40,7 @@ func verification(c *session) {
 		if text, _ := n["last_error"].(string); !strings.Contains(text, x.words) { // enrolled nodes are not synced: it stays
 			c.Errorf("wrong %s: last error %q, want %q", name, text, x.words)
 		}
-		c.want(http.StatusNoContent, http.MethodDelete, "/v1/nodes/"+u, nil)
+		c.remove(u)
 	}
 }
 
@@ -205,7 +205,7 @@ func failedInspection(c *session) {
 	m.Fault(c, Fault{})
 	c.verb(u, "manage", nil)
 	c.until(u, "manageable")
-	c.want(http.StatusNoContent, http.MethodDelete, "/v1/nodes/"+u, nil)
+	c.remove(u)
 }
 
 func eraseStep() obj { return obj{"interface": "deploy", "step": "erase_devices_metadata"} }
@@ -308,7 +308,7 @@ func failedCleaning(c *session) {
 	c.verb(u, "manage", nil)
 	c.until(u, "manageable")
 	// a verb in maintenance: the agent is not listened to until it is over
-	c.want(http.StatusAccepted, http.MethodPut, "/v1/nodes/"+u+"/maintenance", obj{"reason": "mine"})
+	c.maintained(u, "mine")
 	r := c.unlocked(http.MethodPut, "/v1/nodes/"+u+"/states/provision", obj{"target": "provide"})
 	if r.status != http.StatusAccepted {
 		c.Fatalf("provide in maintenance: %d %s", r.status, r.text())
