@@ -44,6 +44,7 @@ fmt: $(LINT) ## format the tree
 
 generate: ## what follows from the sources: deep copies, CRDs, schemas, pages
 	go run ./api/internal/apigen
+	go run ./api/event/internal/gen
 	cp deploy/crds/*.yaml charts/metalbus/crds/
 	go test ./pkg/lifecycle -update
 
