@@ -112,7 +112,7 @@ func TestFlagsComeFromTheEnvironment(t *testing.T) {
 	}{
 		"the tool's own":                {map[string]string{"METALBUS_NATS_USER_FILE": "u"}, "user file and password file go together"},
 		"the services' words for NATS":  {map[string]string{"NATS_USER_FILE": "u"}, "user file and password file go together"},
-		"no other words of services":    {map[string]string{"CLUSTER": "UPPER"}, "NATS address"},
+		"the services' words for it":    {map[string]string{"CLUSTER": "UPPER"}, `cluster "UPPER"`},
 		"a value that is none":          {map[string]string{"METALBUS_WORKERS": "many"}, "METALBUS_WORKERS"},
 		"an installation by its server": {map[string]string{}, "NATS address"},
 	}
@@ -124,5 +124,17 @@ func TestFlagsComeFromTheEnvironment(t *testing.T) {
 				t.Errorf("exit code %d: %q, want %q", code, complaint, tc.says)
 			}
 		})
+	}
+}
+
+// What is set for other programs must not make up leave the laptop.
+func TestUpListensToItsOwnVariablesOnly(t *testing.T) {
+	env := map[string]string{
+		"METALBUS_DATA": t.TempDir(), "METALBUS_KUBEAPI": "/no/such/program",
+		"NATS_URL": "http://x", "CLUSTER": "UPPER", "KUBECONFIG": "/of/production", "HOSTS": "x", "DATA": "/x",
+	}
+	code, _, complaint := run(t, env, time.Now, "up")
+	if code != 1 || !strings.Contains(complaint, "--kubeapi") {
+		t.Errorf("exit code %d: %s", code, complaint)
 	}
 }

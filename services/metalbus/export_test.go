@@ -110,3 +110,6 @@ func Socket(ctx context.Context, path string, server pipes) (at string, closeSoc
 	}
 	return s.path, s.close, nil
 }
+
+// Reachable is the host of an address as clients name it.
+func Reachable(listen string) string { return reachable(listen) }

@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -84,12 +83,12 @@ func (t Tool) root() *cobra.Command {
 }
 
 // fromEnv sets flags that were not given from the environment. A flag's own
-// variable begins with METALBUS_. How NATS is reached may also be said in the
-// words of the services. Values are not shown: they may be secret.
+// variable begins with METALBUS_; those that are shared listen to the services'
+// variables too. Values are not shown: they may be secret.
 func (t Tool) fromEnv(fs *pflag.FlagSet) error {
 	var errs []error
 	fs.VisitAll(func(f *pflag.Flag) {
-		variable, value := t.variable(f.Name)
+		variable, value := t.variable(f)
 		if f.Changed || value == "" {
 			return
 		}
@@ -104,15 +103,27 @@ func (t Tool) fromEnv(fs *pflag.FlagSet) error {
 }
 
 // variable is the environment variable that speaks for a flag, and its value.
-func (t Tool) variable(flag string) (variable, value string) {
-	plain := service.EnvName(flag)
+func (t Tool) variable(f *pflag.Flag) (variable, value string) {
+	plain := service.EnvName(f.Name)
 	variable = "METALBUS_" + plain
 	value, ok := t.Env.Lookup(variable)
-	if !ok && strings.HasPrefix(plain, "NATS_") {
+	if _, also := f.Annotations[sharedFlag]; !ok && also {
 		variable = plain
 		value, _ = t.Env.Lookup(plain)
 	}
 	return variable, value
+}
+
+// sharedFlag annotates a flag that means the same to the services, and may come
+// from the variable that they use.
+const sharedFlag = "metalbus.io/shared"
+
+// addShared adds flags and annotates them.
+func addShared(to, flags *pflag.FlagSet) {
+	flags.VisitAll(func(f *pflag.Flag) {
+		f.Annotations = map[string][]string{sharedFlag: nil}
+		to.AddFlag(f)
+	})
 }
 
 // group is a command that only holds others.

@@ -85,6 +85,7 @@ func scaled(d bmcsim.Delays, by float64) bmcsim.Delays {
 type rack struct {
 	sim      *bmcsim.Sim
 	listener net.Listener
+	host     string // by which clients reach the listener
 	file     string // of the snapshot, "" for none
 	saved    uint64 // the revision that it shows
 	now      func() time.Time
@@ -97,7 +98,7 @@ func openRack(ctx context.Context, cfg rackConfig, listen, file string, now func
 	if err != nil {
 		return nil, err
 	}
-	r := &rack{sim: sim, file: file, now: now}
+	r := &rack{sim: sim, file: file, now: now, host: reachable(listen)}
 	for len(sim.Hosts()) < cfg.Hosts {
 		if _, err := sim.Add(bmcsim.HostSpec{}); err != nil {
 			sim.Close()
@@ -130,8 +131,24 @@ func restored(cfg bmcsim.Config, file string) (*bmcsim.Sim, error) {
 	return sim, nil
 }
 
-// url is where the BMCs answer.
-func (r *rack) url() string { return "http://" + r.listener.Addr().String() }
+// reachable is the host of an address as clients name it. A name stays a name:
+// what is behind it may change.
+func reachable(listen string) string {
+	host, _, err := net.SplitHostPort(listen)
+	if ip := net.ParseIP(host); err != nil || host == "" || (ip != nil && ip.IsUnspecified()) {
+		return "127.0.0.1"
+	}
+	return host
+}
+
+// address is where the BMCs answer, host:port.
+func (r *rack) address() string {
+	_, port, _ := net.SplitHostPort(r.listener.Addr().String())
+	return net.JoinHostPort(r.host, port)
+}
+
+// url is the same as the beginning of a URL.
+func (r *rack) url() string { return "http://" + r.address() }
 
 // image is the address of an image that the simulator serves.
 func (r *rack) image() string { return r.url() + imagePath }

@@ -193,3 +193,14 @@ func await(t *testing.T, what string, cond func() bool) {
 		}
 	}
 }
+
+func TestHostsAreGivenANameThatStays(t *testing.T) {
+	tests := map[string]string{
+		"127.0.0.1:8000": "127.0.0.1", "rack:8000": "rack", ":8000": "127.0.0.1", "0.0.0.0:8000": "127.0.0.1", "[::]:8000": "127.0.0.1", "[::1]:80": "::1",
+	}
+	for listen, want := range tests {
+		if got := metalbus.Reachable(listen); got != want {
+			t.Errorf("%s: %s, want %s", listen, got, want)
+		}
+	}
+}

@@ -26,7 +26,9 @@ type reach struct {
 func (t Tool) newReach(fs *pflag.FlagSet) *reach {
 	r := &reach{}
 	fs.StringVar(&r.data, "data", t.defaultFolder(), "`folder` of the `metalbus up` to ask")
-	r.bus.Bind(fs)
+	bus := pflag.NewFlagSet("", pflag.ContinueOnError)
+	r.bus.Bind(bus)
+	addShared(fs, bus)
 	fs.Lookup("nats-url").Usage = "NATS `servers` of another installation to ask"
 	fs.Lookup("nats-url").DefValue = "[]"
 	for _, own := range []string{"state-dir", "workers"} { // for services

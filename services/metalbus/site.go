@@ -194,7 +194,7 @@ func (s *site) openRack(ctx context.Context) error {
 		return err
 	}
 	s.rack = r
-	s.plan.Simulator = r.listener.Addr().String()
+	s.plan.Simulator = r.address()
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var serving sync.WaitGroup
 	var ended error
@@ -248,6 +248,7 @@ func (s *site) startKubeapi(ctx context.Context) (*kubeapi, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.console.say("starting the Kubernetes API")
 	stopping := make(chan struct{})
 	go func() {
 		select {
@@ -336,9 +337,11 @@ func (s *site) startNATS(ctx context.Context) error {
 
 // prepareCluster brings our kinds and the namespace to the cluster.
 func (s *site) prepareCluster(ctx context.Context) error {
-	if err := s.cluster.ApplyCRDs(ctx, crds.FS); err != nil {
+	kinds, err := s.cluster.ApplyCRDs(ctx, crds.FS)
+	if err != nil {
 		return err
 	}
+	s.console.say("%s of objects served", count(kinds, "kind"))
 	return s.cluster.EnsureNamespace(ctx, s.Namespace)
 }
 

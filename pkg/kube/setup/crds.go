@@ -25,14 +25,15 @@ const (
 )
 
 // ApplyCRDs applies the CustomResourceDefinitions in the YAML files of a
-// folder, one a file, and waits until the API serves them all.
-func (c *Cluster) ApplyCRDs(ctx context.Context, folder fs.FS) error {
+// folder, one a file, and waits until the API serves them all. kinds is how
+// many there are.
+func (c *Cluster) ApplyCRDs(ctx context.Context, folder fs.FS) (kinds int, err error) {
 	files, err := fs.Glob(folder, "*.yaml")
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if len(files) == 0 {
-		return errors.New("apply the kinds: no YAML file is there")
+		return 0, errors.New("apply the kinds: no YAML file is there")
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
@@ -44,7 +45,7 @@ func (c *Cluster) ApplyCRDs(ctx context.Context, folder fs.FS) error {
 			return nil
 		})
 	}
-	return group.Wait()
+	return len(files), group.Wait()
 }
 
 func (c *Cluster) applyCRD(ctx context.Context, folder fs.FS, file string) error {

@@ -124,13 +124,13 @@ spec:
 			return nil
 		},
 	}).Build())
-	if err := c.ApplyCRDs(t.Context(), fstest.MapFS{"a.yaml": {Data: []byte(kind)}}); err != nil {
-		t.Fatal(err)
+	if n, err := c.ApplyCRDs(t.Context(), fstest.MapFS{"a.yaml": {Data: []byte(kind)}}); err != nil || n != 1 {
+		t.Fatal(n, err)
 	}
 	if looks != 3 {
 		t.Errorf("looked %d times, want 3", looks)
 	}
-	if err := c.ApplyCRDs(t.Context(), fstest.MapFS{}); err == nil {
+	if _, err := c.ApplyCRDs(t.Context(), fstest.MapFS{}); err == nil {
 		t.Error("an empty folder is an error")
 	}
 }
