@@ -6,6 +6,28 @@ import (
 	"slices"
 )
 
+// getBootDevice asks the BMC what the machine boots from next, with the credentials
+// that the node has now.
+func getBootDevice(c *call) (answer, error) {
+	n, err := c.unlocked()
+	if err != nil {
+		return nothing(err)
+	}
+	m := c.i.phantom(n)
+	if m == nil {
+		if m, err = c.i.cfg.Rack.reach(bmcOf(n)); err != nil {
+			return nothing(refuse(http.StatusInternalServerError, "%s", err))
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	device := map[string]string{"cd": "cdrom"}[m.boot]
+	if device == "" {
+		device = m.boot
+	}
+	return ok(obj{"boot_device": device, "persistent": device == "disk"})
+}
+
 // getMedia shows the virtual drives of the BMC.
 func getMedia(c *call) (answer, error) {
 	if err := c.needs(minorGetMedia); err != nil {

@@ -152,3 +152,27 @@ func lockedNode(c *session) {
 	m.Fault(c, Fault{})
 	c.when(u, "be unlocked and on", func(n obj) bool { return n["reservation"] == nil && n["power_state"] == "power on" })
 }
+
+// bootDevice asks for the boot device, which is the one request that has Ironic log in
+// at the BMC with what it knows now.
+func bootDevice(c *session) {
+	m := c.Machine(c)
+	u := c.managed(m, "a", nil)
+	path := "/v1/nodes/" + u + "/management/boot_device"
+	r := c.unlocked(http.MethodGet, path, nil)
+	if r.status != http.StatusOK || r.obj()["boot_device"] == "" {
+		c.Errorf("boot device: %d %v", r.status, r.body)
+	}
+	m.Change(c, Change{Password: "another"})
+	if r := c.unlocked(http.MethodGet, path, nil); r.status != http.StatusInternalServerError || !strings.Contains(r.text(), "401") {
+		c.Errorf("with a wrong password: %d %q", r.status, r.text())
+	}
+	c.patch(u, "/driver_info/redfish_password", "another")
+	if r := c.unlocked(http.MethodGet, path, nil); r.status != http.StatusOK {
+		c.Errorf("with the right one again: %d %q", r.status, r.text())
+	}
+	m.Fault(c, Fault{Down: true})
+	if r := c.unlocked(http.MethodGet, path, nil); r.status != http.StatusInternalServerError || !strings.Contains(r.text(), "Redfish connection failed") {
+		c.Errorf("without an answer: %d %q", r.status, r.text())
+	}
+}

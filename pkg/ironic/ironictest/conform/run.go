@@ -82,6 +82,7 @@ func cases() []aCase {
 		{name: "BMCs are lost and found", run: lostBMC},
 		{name: "what others do to power is seen", run: foreignPower},
 		{name: "locked nodes", run: lockedNode},
+		{name: "boot devices are asked for", run: bootDevice},
 		{name: "service", short: true, run: servicing},
 		{name: "service fails", run: failedServicing},
 		{name: "firmware is updated", run: firmware},
