@@ -12,9 +12,11 @@ import (
 )
 
 const (
-	// patience is how long a request waits for its turn. Whoever waits holds up
-	// work that has nothing to do with this Ironic.
-	patience = time.Second
+	// patience is how long a read waits for its turn. Whoever waits holds up work
+	// that has nothing to do with this Ironic. A write has been claimed, which is
+	// worth a longer wait.
+	patience      = time.Second
+	writePatience = 3 * time.Second
 	// firstPause is the pause after a first failure; it doubles up to longestPause.
 	firstPause   = 250 * time.Millisecond
 	longestPause = 30 * time.Second
@@ -54,7 +56,11 @@ func (b *budget) enter(ctx context.Context, write bool) (leave func(), err error
 	if err := b.paused(write); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, errCrowded)
+	wait := patience
+	if write {
+		wait = writePatience
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, wait, errCrowded)
 	defer cancel()
 	if b.limiter.Wait(ctx) != nil {
 		return nil, context.Cause(orCrowded(ctx))

@@ -431,7 +431,7 @@ func TestLastErrorSince(t *testing.T) {
 		{"created_at": "`+at(-30*time.Second)+`", "severity": "ERROR", "event": "the second"},
 		{"created_at": "`+at(-20*time.Second)+`", "severity": "INFO", "event": "health"}]}`))
 	c := a.client(nil)
-	for since, want := range map[time.Duration]string{-2 * time.Minute: "the second", -5 * time.Second: ""} {
+	for since, want := range map[time.Duration]string{-2 * time.Minute: "the second", -10 * time.Second: ""} {
 		got, err := c.LastErrorSince(t.Context(), uuid1, now.Add(since))
 		if err != nil {
 			t.Fatal(err)

@@ -29,8 +29,9 @@ func (c *Client) History(ctx context.Context, uuid string) ([]HistoryEntry, erro
 	return h.History, err
 }
 
-// clockGrain is how well Ironic's clock is known, with time stamps of whole seconds.
-const clockGrain = 2 * time.Second
+// clockGrain is how well Ironic's clock is known: by time stamps of whole seconds,
+// and against the clock of whichever replica asked for the write.
+const clockGrain = 5 * time.Second
 
 // LastErrorSince is the text of the newest error of a node since a moment of our
 // clock, "" if there is none. It outlives last_error, which a power sync clears.

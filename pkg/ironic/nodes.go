@@ -57,7 +57,7 @@ type rawCreate map[string]any
 // ToNodeCreateMap is the body of the request.
 func (r rawCreate) ToNodeCreateMap() (map[string]any, error) { return r, nil }
 
-// Update changes a node, and returns it as it is then. An empty patch does nothing.
+// Update changes a node, and returns it as it is then.
 func (c *Client) Update(ctx context.Context, uuid string, p Patch) (Node, error) {
 	var n Node
 	err := c.call(ctx, call{name: "update node", about: uuid, write: true, body: p, do: func(ctx context.Context, s *gophercloud.ServiceClient) error {

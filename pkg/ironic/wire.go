@@ -103,7 +103,7 @@ func (w *wire) refresh(must bool) (changed bool, err error) {
 	}
 	var fresh *http.Transport
 	if err == nil {
-		fresh, err = transport(m, w.cfg.TLS.Insecure)
+		fresh, err = transport(m, w.cfg)
 	}
 	w.checked = now
 	if err != nil && w.http == nil {
@@ -120,8 +120,8 @@ func (w *wire) refresh(must bool) (changed bool, err error) {
 }
 
 // transport is an HTTP transport with these certificates.
-func transport(m material, insecure bool) (*http.Transport, error) {
-	conf := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: insecure} //nolint:gosec // the operator's setting
+func transport(m material, cfg Config) (*http.Transport, error) {
+	conf := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: cfg.TLS.Insecure} //nolint:gosec // the operator's setting
 	if len(bytes.TrimSpace(m.ca)) > 0 {
 		conf.RootCAs = x509.NewCertPool()
 		if !conf.RootCAs.AppendCertsFromPEM(m.ca) {
@@ -138,7 +138,7 @@ func transport(m material, insecure bool) (*http.Transport, error) {
 	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: dialTimeout}
 	return &http.Transport{
 		Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, TLSClientConfig: conf, TLSHandshakeTimeout: dialTimeout,
-		MaxIdleConnsPerHost: defaultConcurrency, IdleConnTimeout: time.Minute,
+		MaxIdleConnsPerHost: cfg.Concurrency, IdleConnTimeout: time.Minute,
 	}, nil
 }
 

@@ -54,7 +54,7 @@ func (v view) abortDeployment() lifecycle.Outlook {
 // leaveBusy waits for what Ironic is doing to end. What does not end is deleted
 // all the same, in maintenance.
 func (v view) leaveBusy() lifecycle.Outlook {
-	if v.node.Idle() > v.limit() && v.node.ProvisionState != ironic.StateVerifying {
+	if v.node.Idle() > v.limit() {
 		return needs(writeDelete)
 	}
 	if v.node.Maintenance && ours(v.node.MaintenanceReason) {
