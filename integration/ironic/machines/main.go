@@ -61,7 +61,7 @@ func run(ctx context.Context, args []string) error {
 	mux.Handle("/redfish/", sim.Handler())
 	mux.Handle("/redfish", sim.Handler())
 	mux.Handle("/agent/", fleet.Handler())
-	mux.Handle("/files/", files(*ironic))
+	newFiles(*ironic).routes(mux)
 	control{sim, fleet}.routes(mux)
 	return serve(ctx, *listen, mux)
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 
 	"github.com/metalbus/metalbus/pkg/bmc/bmcsim"
@@ -58,22 +59,50 @@ func (r Rack) Change(ctx context.Context, name string, c Change) (State, error) 
 	return s, r.ask(ctx, http.MethodPatch, "/control/machines/"+name, c, &s)
 }
 
-func (r Rack) ask(ctx context.Context, method, path string, body, into any) error {
-	b, err := json.Marshal(body)
+// Upload adds an image to those that machines and Ironic can ask for.
+func (r Rack) Upload(ctx context.Context, name string, content []byte) error {
+	body, err := r.send(ctx, http.MethodPut, "/control/files/"+name, content)
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, method, r.URL+path, bytes.NewReader(b))
+	return body.Close()
+}
+
+// Download gets one of those images.
+func (r Rack) Download(ctx context.Context, name string) ([]byte, error) {
+	body, err := r.send(ctx, http.MethodGet, "/files/"+name, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	return io.ReadAll(body)
+}
+
+func (r Rack) ask(ctx context.Context, method, path string, in, out any) error {
+	b, err := json.Marshal(in)
 	if err != nil {
 		return err
+	}
+	body, err := r.send(ctx, method, path, b)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	return json.NewDecoder(body).Decode(out)
+}
+
+func (r Rack) send(ctx context.Context, method, path string, content []byte) (io.ReadCloser, error) {
+	req, err := http.NewRequestWithContext(ctx, method, r.URL+path, bytes.NewReader(content))
+	if err != nil {
+		return nil, err
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s %s: %s", method, path, resp.Status)
+		_ = resp.Body.Close() // the status says it
+		return nil, fmt.Errorf("%s %s: %s", method, path, resp.Status)
 	}
-	return json.NewDecoder(resp.Body).Decode(into)
+	return resp.Body, nil
 }
