@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 
 func TestConformance(t *testing.T) {
 	if *full == "" {
-		conform.RunShort(t, newLab(t, ironictest.Ironic39, 6))
+		conform.RunShort(t, newLab(t, rig.Config{Release: ironictest.Ironic39, Hosts: 6}))
 		return
 	}
 	for name := range strings.SplitSeq(*full, ",") {
@@ -46,14 +46,17 @@ func TestConformance(t *testing.T) {
 		if err != nil {
 			t.Fatalf("-full=%s: %q is no release: give some of %v", *full, name, ironictest.Releases())
 		}
-		t.Run(name, func(t *testing.T) { conform.Run(t, newLab(t, ironictest.Release(n), 60)) })
+		cfg := rig.Config{Release: ironictest.Release(n), Hosts: 60}
+		t.Run(name, func(t *testing.T) { conform.Run(t, newLab(t, cfg)) })
+		cfg.Hosts, cfg.Username, cfg.Password = 0, "user", "secret"
+		t.Run(name+" with a password", func(t *testing.T) { conform.RunProtected(t, newLab(t, cfg), cfg.Username, cfg.Password) })
 	}
 }
 
-func newLab(t *testing.T, release ironictest.Release, hosts int) conform.Lab {
+func newLab(t *testing.T, cfg rig.Config) conform.Lab {
 	t.Helper()
-	r := rig.Start(t, &docker, rig.Config{Release: release, Hosts: hosts})
-	free := make(chan string, hosts)
+	r := rig.Start(t, &docker, cfg)
+	free := make(chan string, cfg.Hosts)
 	machines, err := r.Rack.Machines(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -62,14 +65,14 @@ func newLab(t *testing.T, release ironictest.Release, hosts int) conform.Lab {
 		free <- m.View.Name
 	}
 	return conform.Lab{
-		URL: r.URL, Release: release, Files: r.Files(), Poll: 300 * time.Millisecond, Patience: 4 * time.Minute,
+		URL: r.URL, Release: cfg.Release, Files: r.Files(), Poll: 300 * time.Millisecond, Patience: 4 * time.Minute,
 		Machine: func(tb testing.TB) conform.Machine {
 			tb.Helper()
 			select {
 			case name := <-free:
 				return newMachine(tb, r, name)
 			default:
-				tb.Fatalf("the rack of %d machines is used up: raise the number", hosts)
+				tb.Fatalf("the rack of %d machines is used up: raise the number", cfg.Hosts)
 				return nil
 			}
 		},

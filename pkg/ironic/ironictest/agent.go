@@ -166,7 +166,7 @@ func (o *operation) inspectByAgent() error {
 	if err := o.bootAgent(inspectWait, inspecting); err != nil {
 		return o.failInspect("Failed to inspect hardware. Reason: %s", err)
 	}
-	if err := o.pause(o.i.cfg.Delays.Inspect); err != nil {
+	if err := o.beat(o.i.cfg.Delays.Inspect); err != nil {
 		return err
 	}
 	var found obj

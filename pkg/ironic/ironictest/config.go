@@ -83,7 +83,7 @@ type Delays struct {
 	Inspect   time.Duration // of the agent's inventory, or of a BMC's
 	Step      time.Duration // one step of cleaning, deployment or service
 	Write     time.Duration // of an image to a disk
-	Heartbeat time.Duration // between beats of an agent that is not listened to; a second if zero
+	Heartbeat time.Duration // between beats of an agent; a second if zero
 	PowerSync time.Duration // between power syncs; there are none if zero
 	Callback  time.Duration // how long a waiting node waits for its agent; for ever if zero
 	// Spread makes each delay longer by a random share of itself up to this one:

@@ -14,7 +14,10 @@ import (
 
 func TestConformance(t *testing.T) {
 	for _, r := range ironictest.Releases() {
-		t.Run(fmt.Sprint(r), func(t *testing.T) { conform.Run(t, newLab(t, r)) })
+		t.Run(fmt.Sprint(r), func(t *testing.T) { conform.Run(t, newLab(t, ironictest.Config{Release: r})) })
+		t.Run(fmt.Sprint(r, " with a password"), func(t *testing.T) {
+			conform.RunProtected(t, newLab(t, ironictest.Config{Release: r, Username: "user", Password: "secret"}), "user", "secret")
+		})
 	}
 }
 
@@ -23,18 +26,17 @@ const (
 	sync  = 20 * time.Millisecond
 )
 
-func newLab(t *testing.T, r ironictest.Release) conform.Lab {
+func newLab(t *testing.T, cfg ironictest.Config) conform.Lab {
 	t.Helper()
-	i, url, stop, err := ironictest.Start(ironictest.Config{
-		Now: time.Now, Release: r, Images: images,
-		Delays: ironictest.Delays{BMC: time.Millisecond, Boot: 3 * time.Millisecond, Step: 3 * time.Millisecond, Heartbeat: 5 * time.Millisecond, PowerSync: sync},
-	})
+	cfg.Now, cfg.Images = time.Now, images
+	cfg.Delays = ironictest.Delays{BMC: time.Millisecond, Boot: 3 * time.Millisecond, Step: 3 * time.Millisecond, Heartbeat: 5 * time.Millisecond, PowerSync: sync}
+	i, url, stop, err := ironictest.Start(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(stop)
 	return conform.Lab{
-		URL: url, Release: r, Files: files, Poll: time.Millisecond, Patience: 20 * time.Second,
+		URL: url, Release: cfg.Release, Files: files, Poll: time.Millisecond, Patience: 20 * time.Second,
 		Machine: func(tb testing.TB) conform.Machine {
 			tb.Helper()
 			m, err := i.Rack().Add(ironictest.Spec{SystemID: "/redfish/v1/Systems/1"})

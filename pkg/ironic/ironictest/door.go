@@ -106,6 +106,7 @@ func (i *Ironic) answer(header http.Header, c *call, h handler) answer {
 	if a, refused := i.whoAsks(c.r); refused {
 		return a
 	}
+	header.Set("Date", i.cfg.Now().UTC().Format(http.TimeFormat))
 	header.Set(minimumHeader, "1.1")
 	header.Set(maximumHeader, fmt.Sprintf("1.%d", i.cfg.NewestMinor))
 	if err := c.negotiate(); err != nil {

@@ -105,13 +105,14 @@ func (n *node) goTo(provision, target string, now time.Time) {
 	n.state.provision, n.state.target, n.state.provisioned = provision, target, now
 }
 
-// with looks at the node, or changes it.
+// with looks at the node, or changes it. The node shows that something is going on.
 func (o *operation) with(f func(n *node)) error {
 	o.i.mu.Lock()
 	defer o.i.mu.Unlock()
 	if o.ctx.Err() != nil {
 		return errOver
 	}
+	o.n.state.updated = o.i.cfg.Now()
 	f(o.n)
 	return nil
 }
@@ -121,6 +122,22 @@ func (o *operation) pause(d time.Duration) error {
 	o.i.mu.Lock()
 	d = o.i.longer(d)
 	o.i.mu.Unlock()
+	return o.sleep(d)
+}
+
+// beat lets time pass with an agent that is up, and is heard of all the while.
+func (o *operation) beat(d time.Duration) error {
+	o.i.mu.Lock()
+	d = o.i.longer(d)
+	o.i.mu.Unlock()
+	for every := o.i.cfg.Delays.Heartbeat; d > every; d -= every {
+		if err := o.sleep(every); err != nil {
+			return err
+		}
+		if err := o.with(func(*node) {}); err != nil {
+			return err
+		}
+	}
 	return o.sleep(d)
 }
 

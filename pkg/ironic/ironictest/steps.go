@@ -128,7 +128,7 @@ func (o *operation) runInAgent(kind string, s step, wait, wake string) error {
 	if err := o.look(func(m *Machine) { took += m.Faults().Longer }); err != nil {
 		return err
 	}
-	if err := o.pause(took); err != nil {
+	if err := o.beat(took); err != nil {
 		return err
 	}
 	var target, instance obj

@@ -1,7 +1,6 @@
 package ironictest_test
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -136,28 +135,6 @@ func TestAStateCanBeForced(t *testing.T) {
 	}
 	if err := c.i.Force("no-such", ironictest.State{}); err == nil {
 		t.Errorf("a node that is not there was changed")
-	}
-}
-
-func TestBasicAuthenticationProtectsAllButTheVersions(t *testing.T) {
-	c := start(t, ironictest.Config{Username: "user", Password: "secret"})
-	for path, want := range map[string]int{"/": http.StatusOK, "/v1": http.StatusOK, "/v1/nodes": http.StatusUnauthorized, "/v1/drivers": http.StatusUnauthorized} {
-		if code, body := c.do(http.MethodGet, path, nil); code != want {
-			t.Errorf("GET %s: %d %v, want %d", path, code, body, want)
-		}
-	}
-	_, body := c.do(http.MethodGet, "/v1/nodes", nil)
-	want := obj{"error": obj{"message": "Authorization required", "code": float64(http.StatusUnauthorized)}}
-	if diff := cmp.Diff(want, body); diff != "" {
-		t.Errorf("without credentials (-want +got):\n%s", diff)
-	}
-	with := strings.Replace(c.url, "http://", "http://user:secret@", 1)
-	other := *c
-	other.url = with
-	other.want(http.StatusOK, http.MethodGet, "/v1/nodes", nil)
-	other.url = strings.Replace(c.url, "http://", "http://user:wrong@", 1)
-	if code, body := other.do(http.MethodGet, "/v1/nodes", nil); code != http.StatusUnauthorized || !strings.Contains(fmt.Sprint(body), "Incorrect username or password") {
-		t.Errorf("with a wrong password: %d %v", code, body)
 	}
 }
 
