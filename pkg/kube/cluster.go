@@ -64,8 +64,9 @@ func Open(cfg Config, o Options) (*Cluster, error) {
 // New is Open for a client configuration that is there already.
 func New(access *rest.Config, cfg Config, o Options) (*Cluster, error) {
 	cfg = cfg.withDefaults()
-	access = quiet(access)
-	c, err := newClient(access)
+	access = unlimited(access)
+	access.WarningHandler = warnings{o.Log}
+	c, err := newClient(access, o.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -79,21 +80,30 @@ func New(access *rest.Config, cfg Config, o Options) (*Cluster, error) {
 	return cluster, nil
 }
 
-// quiet is a client configuration without limits of its own.
-func quiet(access *rest.Config) *rest.Config {
+// unlimited is a client configuration without limits of its own.
+func unlimited(access *rest.Config) *rest.Config {
 	access = rest.CopyConfig(access)
 	access.QPS = -1
 	access.UserAgent = "metalbus"
 	return access
 }
 
+// warnings logs what the API has against a request that it served.
+type warnings struct{ log *slog.Logger }
+
+func (w warnings) HandleWarningHeader(_ int, _, text string) {
+	w.log.Debug("the API warns", keyCause, text)
+}
+
 // newClient knows our few kinds beforehand and asks the API for none.
-func newClient(access *rest.Config) (client.WithWatch, error) {
+func newClient(access *rest.Config, log *slog.Logger) (client.WithWatch, error) {
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, err
 	}
-	c, err := client.NewWithWatch(access, client.Options{Scheme: scheme, Mapper: mapper(), FieldOwner: "metalbus"})
+	c, err := client.NewWithWatch(access, client.Options{
+		Scheme: scheme, Mapper: mapper(), FieldOwner: "metalbus", Log: logr.FromSlogHandler(log.Handler()),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("make a Kubernetes client: %w", err)
 	}

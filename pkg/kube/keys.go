@@ -5,5 +5,6 @@ const (
 	keyHost     = "host"
 	keyUID      = "uid"
 	keyIdentity = "identity"
+	keyCause    = "cause"
 	keyError    = "error"
 )

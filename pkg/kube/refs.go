@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -63,14 +64,22 @@ func metaOf(o client.Object) secretMeta {
 
 // watch keeps the metadata up to date until ctx ends. It calls nudge for each
 // host that a change may matter to.
-func (r *refs) watch(ctx context.Context, nudge func(Ref)) {
+// listed is called once all that is there has been seen.
+func (r *refs) watch(ctx context.Context, nudge func(Ref), listed func()) {
 	r.mu.Lock()
 	r.nudge = nudge
 	r.mu.Unlock()
 	ctx = r.c.logged(ctx)
+	waiting := atomic.Int64{}
+	waiting.Store(int64(2 * len(r.c.cfg.scopes())))
+	first := func() {
+		if waiting.Add(-1) == 0 {
+			listed()
+		}
+	}
 	var all sync.WaitGroup
-	all.Go(func() { r.watchMeta(ctx, secretKind(), r.secretSeen, r.secretEnded, r.secretsListed) })
-	all.Go(func() { r.watchMeta(ctx, hardwareKind(), r.hardwareSeen, r.hardwareEnded, r.hardwareListed) })
+	all.Go(func() { r.watchMeta(ctx, secretKind(), first, r.secretSeen, r.secretEnded, r.secretsListed) })
+	all.Go(func() { r.watchMeta(ctx, hardwareKind(), first, r.hardwareSeen, r.hardwareEnded, r.hardwareListed) })
 	all.Wait()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,13 +95,13 @@ func hardwareKind() schema.GroupVersionKind { return v1alpha1.GroupVersion.WithK
 
 type metadata = metav1.PartialObjectMetadata
 
-func (r *refs) watchMeta(ctx context.Context, kind schema.GroupVersionKind, seen, ended func(*metadata), listed func(string, []*metadata)) {
+func (r *refs) watchMeta(ctx context.Context, kind schema.GroupVersionKind, first func(), seen, ended func(*metadata), listed func(string, []*metadata)) {
 	one, list := &metadata{}, &metav1.PartialObjectMetadataList{}
 	one.SetGroupVersionKind(kind)
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	watchAll(ctx, r.c.client, r.c.cfg.scopes(), one, list, func(scope string) cache.ReflectorStore {
 		return &store[*metadata]{
-			seen: seen, ended: ended, first: func() {}, shrink: essence,
+			seen: seen, ended: ended, first: sync.OnceFunc(first), shrink: essence,
 			listed: func(all []*metadata) { listed(scope, all) },
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/discovery"
 
 	"github.com/metalbus/metalbus/api/v1alpha1"
@@ -26,7 +27,7 @@ func (c *Cluster) FieldsKnown() func(context.Context) error {
 		if passed {
 			return nil
 		}
-		missing, err := c.missingFields(ctx)
+		missing, err := c.MissingFields(ctx)
 		if err != nil {
 			return err
 		}
@@ -43,9 +44,14 @@ type property struct {
 	Properties map[string]property `json:"properties"`
 }
 
-func (c *Cluster) missingFields(ctx context.Context) ([]string, error) {
+// MissingFields are the fields of a BareMetalHost that the API does not have,
+// as "status.conditions". An API that does not show its schema has all.
+func (c *Cluster) MissingFields(ctx context.Context) ([]string, error) {
 	text, err := c.openAPI(ctx, "apis/"+v1alpha1.GroupVersion.String())
-	if err != nil {
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+		return nil, nil
+	case err != nil:
 		return nil, fmt.Errorf("ask for the schema: %w", err)
 	}
 	var doc struct {

@@ -58,7 +58,7 @@ func OpenSecrets(a Access) (*Secrets, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := newClient(quiet(access))
+	c, err := newClient(unlimited(access), slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
 	}

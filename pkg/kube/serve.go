@@ -21,8 +21,9 @@ const (
 	lastRetry  = 30 * time.Second
 )
 
-// Serve hands hosts to look until ctx ends, that many at once. Watch must run.
-// Only one Serve may run at a time.
+// Serve hands hosts to look until ctx ends, that many at once. It begins when
+// the hosts, and the metadata of Secrets and HardwareData, have been listed.
+// Watch must run. Only one Serve may run at a time.
 func (c *Cluster) Serve(ctx context.Context, workers int, look Handler) error {
 	if err := c.Hosts.Synced(ctx); err != nil {
 		return err
@@ -33,7 +34,12 @@ func (c *Cluster) Serve(ctx context.Context, workers int, look Handler) error {
 	defer c.serving(nil)
 
 	var all sync.WaitGroup
-	all.Go(func() { c.refs.watch(ctx, func(r Ref) { queue.Add(r) }) })
+	listed := make(chan struct{})
+	all.Go(func() { c.refs.watch(ctx, func(r Ref) { queue.Add(r) }, func() { close(listed) }) })
+	select {
+	case <-listed:
+	case <-ctx.Done():
+	}
 	for _, o := range c.Hosts.All() {
 		queue.Add(RefOf(o))
 	}

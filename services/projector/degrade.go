@@ -16,6 +16,8 @@ const degradedCondition = "Degraded"
 // Degrade shows on a host that a message of it was set aside and why; an empty
 // text takes that back. It may be repeated.
 func (p *Projector) Degrade(ctx context.Context, uid, text string) error {
+	s := p.screens.lock(uid) // so that no status is written meanwhile
+	defer s.mu.Unlock()
 	o := p.kube.Hosts.Get(uid)
 	if o == nil || frozen(o) {
 		return nil

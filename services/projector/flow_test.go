@@ -36,6 +36,8 @@ type site struct {
 	cfg  projector.Config
 	user kubetest.User
 	uids map[string]string
+	// projector is the replica that was started last.
+	projector *projector.Projector
 }
 
 func newSite(t *testing.T) *site {
@@ -56,8 +58,8 @@ func (s *site) start(identity string) (stop func()) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	p := projector.New(s.cfg, c, s.bus, projector.Options{Log: log, Metrics: registry, Now: time.Now})
-	done := make(chan struct{})
+	s.projector = projector.New(s.cfg, c, s.bus, projector.Options{Log: log, Metrics: registry, Now: time.Now})
+	p, done := s.projector, make(chan struct{})
 	go func() {
 		defer close(done)
 		if err := p.Run(ctx); err != nil {
@@ -82,8 +84,33 @@ func (s *site) host(name string) *v1alpha1.BareMetalHost {
 // apply makes a host and its Secret.
 func (s *site) apply(name string, change ...func(*v1alpha1.BareMetalHost)) {
 	s.Helper()
-	s.user.Create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name + "-bmc"}, Data: map[string][]byte{"username": []byte("admin"), "password": []byte("s3cret-canary")}})
+	s.secret(name + "-bmc")
 	s.applyHost(name, change...)
+}
+
+func (s *site) secret(name string) {
+	s.Helper()
+	data := map[string][]byte{"username": []byte("admin"), "password": []byte("s3cret-canary")}
+	s.user.Create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: data})
+}
+
+// event waits for a Kubernetes Event.
+func (s *site) event(reason, kind string) corev1.Event {
+	s.Helper()
+	var found corev1.Event
+	kubetest.Eventually(s, "there is an Event "+reason, func() bool {
+		for _, name := range s.api.Names("events") {
+			var e corev1.Event
+			if s.api.Object("events", namespace, strings.TrimPrefix(name, namespace+"/"), &e) && e.Reason == reason {
+				found = e
+			}
+		}
+		return found.Reason == reason
+	})
+	if found.Type != kind {
+		s.Errorf("Event %s is %s, want %s", reason, found.Type, kind)
+	}
+	return found
 }
 
 func (s *site) applyHost(name string, change ...func(*v1alpha1.BareMetalHost)) {
@@ -252,3 +279,11 @@ func (s *site) provisioned(name string) *v1alpha1.BareMetalHost {
 }
 
 func ptr[T any](v T) *T { return &v }
+
+// projected is the revision that the object shows.
+func projected(o *v1alpha1.BareMetalHost) string {
+	if c := condition(o, "Projected"); c != nil {
+		return c.Message[strings.LastIndexByte(c.Message, '/')+1:]
+	}
+	return ""
+}

@@ -107,7 +107,7 @@ func (p *Projector) follow(ctx context.Context, o *v1alpha1.BareMetalHost, h lif
 	}
 	// Whatever differs now was not caused by an event, so no trigger brings
 	// it: a status that was lost, a generation that asks nothing new.
-	return p.show(ctx, o, lookFor{whole: true})
+	return p.show(ctx, string(o.UID), lookFor{whole: true})
 }
 
 // surroundings claims what a host needs and finds what is known beside its object.

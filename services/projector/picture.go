@@ -12,22 +12,22 @@ import (
 )
 
 // pictures says which of a host's revisions are to be shown one after the
-// other, given the status that is shown now; the last of them may wait for
+// other, given what is shown now; the last of them may wait for
 // company until some time after it happened. It is empty if nothing that shows
 // has changed.
 //
 // Every state that the host went through gets a picture, and so does trouble
 // that began, a word of operationalStatus, and a power-off. What else changed
 // within a state is in the next picture.
-func pictures(shown v1alpha1.BareMetalHostStatus, frames []lifecycle.Host) []picture {
+func pictures(shown view, frames []lifecycle.Host) []picture {
 	var list []picture
 	before := shown
 	var minor *picture
 	for _, h := range frames {
-		status := lifecycle.Status(h)
-		switch weigh(before, status) {
+		now := viewOf(h)
+		switch weigh(before, now) {
 		case weighty:
-			list, before, minor = append(list, picture{host: h}), status, nil
+			list, before, minor = append(list, picture{host: h}), now, nil
 		case slight:
 			if minor == nil {
 				minor = &picture{since: at(h)}
@@ -52,6 +52,23 @@ type picture struct {
 	since time.Time
 }
 
+// view is what is seen of a host: its status, and which hardware is in it.
+type view struct {
+	v1alpha1.BareMetalHostStatus
+	digest string
+}
+
+func viewOf(h lifecycle.Host) view { return view{lifecycle.Status(h), h.Inspection.Digest} }
+
+// viewOn is what an object shows.
+func viewOn(o *v1alpha1.BareMetalHost) view {
+	v := view{BareMetalHostStatus: o.Status}
+	if o.Status.HardwareDetails != nil {
+		v.digest = digestOf(o.Status.HardwareDetails)
+	}
+	return v
+}
+
 func at(h lifecycle.Host) time.Time {
 	_, m := h.NewestFact()
 	return m.At
@@ -66,14 +83,14 @@ const (
 	weighty               // it is shown by itself
 )
 
-func weigh(from, to v1alpha1.BareMetalHostStatus) weight {
+func weigh(from, to view) weight {
 	switch {
 	case from.Provisioning.State != to.Provisioning.State,
 		from.OperationalStatus != to.OperationalStatus && !recovers(from, to),
 		from.ErrorMessage != to.ErrorMessage && to.ErrorMessage != "",
 		from.PoweredOn && !to.PoweredOn:
 		return weighty
-	case !apiequality.Semantic.DeepEqual(comparable(from), comparable(to)):
+	case from.digest != to.digest, !apiequality.Semantic.DeepEqual(comparable(from.BareMetalHostStatus), comparable(to.BareMetalHostStatus)):
 		return slight
 	default:
 		return none
@@ -83,7 +100,7 @@ func weigh(from, to v1alpha1.BareMetalHostStatus) weight {
 // recovers: trouble is over, or is being tried again, or was not known of
 // before. A consumer that looks between two tries should not find a host that
 // seems fit.
-func recovers(from, to v1alpha1.BareMetalHostStatus) bool {
+func recovers(from, to view) bool {
 	well := to.OperationalStatus == v1alpha1.OperationalStatusOK || to.OperationalStatus == ""
 	return well && from.OperationalStatus != v1alpha1.OperationalStatusDetached
 }

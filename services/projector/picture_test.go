@@ -58,31 +58,31 @@ func TestPictures(t *testing.T) {
 	registering := last(history(born(), created()))
 	on, off := true, false
 	tests := map[string]struct {
-		shown  v1alpha1.BareMetalHostStatus
+		shown  view
 		frames []lifecycle.Host
 		// want are the states that are shown, with what is special about them.
 		want []string
 	}{
-		"nothing happened":       {lifecycle.Status(available), nil, nil},
-		"each state is shown":    {v1alpha1.BareMetalHostStatus{}, history(born(), toAvailable()...), []string{"registering", "inspecting", "preparing", "available"}},
-		"the newest of a state":  {lifecycle.Status(registering), history(registering, lifecycle.Started{Kind: event.Enroll}), []string{"registering, minor"}},
-		"steps of an operation":  {lifecycle.Status(last(history(registering, lifecycle.Started{Kind: event.Enroll}))), history(last(history(registering, lifecycle.Started{Kind: event.Enroll})), lifecycle.Accepted{Kind: event.Enroll}, lifecycle.Resumed{Kind: event.Enroll}), nil},
-		"an error is shown":      {lifecycle.Status(registering), history(registering, broken(event.Enroll, "no answer")), []string{"registering, error: no answer"}},
-		"another error as well":  {lifecycle.Status(registering), history(registering, broken(event.Enroll, "no answer"), broken(event.Enroll, "refused")), []string{"registering, error: no answer", "registering, error: refused"}},
-		"the same error counts":  {lifecycle.Status(registering), history(registering, broken(event.Enroll, "no answer"), lifecycle.Started{Kind: event.Enroll}, broken(event.Enroll, "no answer")), []string{"registering, error: no answer", "registering, error: no answer, minor"}},
-		"another try can wait":   {lifecycle.Status(last(history(registering, broken(event.Enroll, "no answer")))), history(last(history(registering, broken(event.Enroll, "no answer"))), lifecycle.Started{Kind: event.Enroll}), []string{"registering, minor"}},
-		"what was undone is not": {lifecycle.Status(provisioned), history(provisioned, lifecycle.Observed{What: event.HealthChanged, Health: "OK"}, lifecycle.Observed{What: event.HealthChanged}), nil},
+		"nothing happened":       {viewOf(available), nil, nil},
+		"each state is shown":    {view{}, history(born(), toAvailable()...), []string{"registering", "inspecting", "preparing", "available"}},
+		"the newest of a state":  {viewOf(registering), history(registering, lifecycle.Started{Kind: event.Enroll}), []string{"registering, minor"}},
+		"steps of an operation":  {viewOf(last(history(registering, lifecycle.Started{Kind: event.Enroll}))), history(last(history(registering, lifecycle.Started{Kind: event.Enroll})), lifecycle.Accepted{Kind: event.Enroll}, lifecycle.Resumed{Kind: event.Enroll}), nil},
+		"an error is shown":      {viewOf(registering), history(registering, broken(event.Enroll, "no answer")), []string{"registering, error: no answer"}},
+		"another error as well":  {viewOf(registering), history(registering, broken(event.Enroll, "no answer"), broken(event.Enroll, "refused")), []string{"registering, error: no answer", "registering, error: refused"}},
+		"the same error counts":  {viewOf(registering), history(registering, broken(event.Enroll, "no answer"), lifecycle.Started{Kind: event.Enroll}, broken(event.Enroll, "no answer")), []string{"registering, error: no answer", "registering, error: no answer, minor"}},
+		"another try can wait":   {viewOf(last(history(registering, broken(event.Enroll, "no answer")))), history(last(history(registering, broken(event.Enroll, "no answer"))), lifecycle.Started{Kind: event.Enroll}), []string{"registering, minor"}},
+		"what was undone is not": {viewOf(provisioned), history(provisioned, lifecycle.Observed{What: event.HealthChanged, Health: "OK"}, lifecycle.Observed{What: event.HealthChanged}), nil},
 		"a power-off is shown, though it is on again": {
-			lifecycle.Status(last(history(provisioned, lifecycle.Observed{What: event.PowerChanged, On: &on}))),
+			viewOf(last(history(provisioned, lifecycle.Observed{What: event.PowerChanged, On: &on}))),
 			history(last(history(provisioned, lifecycle.Observed{What: event.PowerChanged, On: &on})), lifecycle.Observed{What: event.PowerChanged, On: &off}, lifecycle.Observed{What: event.PowerChanged, On: &on}),
 			[]string{"provisioned", "provisioned, minor"},
 		},
 		"detached is shown, and attached again": {
-			lifecycle.Status(provisioned), history(provisioned, lifecycle.Detached{}, lifecycle.Enrolled{Node: "n2", Profile: "unknown"}),
+			viewOf(provisioned), history(provisioned, lifecycle.Detached{}, lifecycle.Enrolled{Node: "n2", Profile: "unknown"}),
 			[]string{"provisioned, detached", "provisioned"},
 		},
 		"a state that came and went": {
-			lifecycle.Status(provisioned), history(provisioned, lifecycle.Started{Kind: event.Undeploy}, lifecycle.Deprovisioned{}, lifecycle.Started{Kind: event.Deploy}),
+			viewOf(provisioned), history(provisioned, lifecycle.Started{Kind: event.Undeploy}, lifecycle.Deprovisioned{}, lifecycle.Started{Kind: event.Deploy}),
 			[]string{"deprovisioning", "available", "provisioning"},
 		},
 	}
@@ -120,11 +120,11 @@ func TestEachStateIsShownOnceAndInOrder(t *testing.T) {
 		for _, h := range frames {
 			states = follow(states, lifecycle.Stage(h))
 		}
-		status := v1alpha1.BareMetalHostStatus{}
+		status := view{}
 		for rest := frames; len(rest) > 0; {
 			n := rapid.IntRange(1, len(rest)).Draw(t, "portion")
 			for _, p := range pictures(status, rest[:n]) {
-				status = lifecycle.Status(p.host)
+				status = viewOf(p.host)
 				shown = follow(shown, status.Provisioning.State)
 			}
 			rest = rest[n:]
@@ -132,8 +132,8 @@ func TestEachStateIsShownOnceAndInOrder(t *testing.T) {
 		if diff := cmp.Diff(states, shown); diff != "" {
 			t.Fatalf("(-went through +shown)\n%s", diff)
 		}
-		if weigh(status, lifecycle.Status(last(frames))) != none {
-			t.Fatalf("%+v is shown in the end, it is %+v", status, lifecycle.Status(last(frames)))
+		if weigh(status, viewOf(last(frames))) != none {
+			t.Fatalf("%+v is shown in the end, it is %+v", status, viewOf(last(frames)))
 		}
 	})
 }
@@ -235,7 +235,7 @@ func TestDraw(t *testing.T) {
 	if r, ok := shownBy(o); !ok || r != revisionOf(h) {
 		t.Errorf("it shows %v, %v", r, ok)
 	}
-	if weigh(s, lifecycle.Status(h)) != none {
+	if weigh(view{s, h.Inspection.Digest}, viewOf(h)) != none {
 		t.Error("what was drawn differs from the host")
 	}
 }

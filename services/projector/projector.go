@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -73,6 +74,9 @@ func New(cfg Config, c *kube.Cluster, b Bus, o Options) *Projector {
 // Run works until ctx ends, or one of its parts cannot go on.
 func (p *Projector) Run(outer context.Context) error {
 	all, ctx := errgroup.WithContext(outer)
+	if err := p.awaitCRD(ctx); err != nil {
+		return nil //nolint:nilerr // it was asked to end
+	}
 	all.Go(func() error { p.kube.Watch(ctx); return nil })
 	all.Go(func() error { p.kube.Announcer.Run(ctx); return nil })
 	all.Go(func() error {
@@ -88,6 +92,31 @@ func (p *Projector) Run(outer context.Context) error {
 		return err
 	}
 	return nil
+}
+
+// retryCRD is how often the CRD is looked at again.
+const retryCRD = 10 * time.Second
+
+// awaitCRD waits until the CRD can hold what says which revision a status
+// shows. Without that the replicas could not tell what others have shown, and
+// would lead hosts through their states again. Other fields that are missing
+// are lived without.
+func (p *Projector) awaitCRD(ctx context.Context) error {
+	for {
+		switch missing, err := p.kube.MissingFields(ctx); {
+		case err != nil:
+			p.log.Warn("waiting for the API", keyError, err)
+		case slices.Contains(missing, "status.conditions"):
+			p.log.Error("waiting until hosts have status.conditions: apply the CRDs of this version")
+		default:
+			return nil
+		}
+		select {
+		case <-time.After(retryCRD):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // lead is the work of the one replica that turns objects into intents.

@@ -33,8 +33,10 @@ func (p *Projector) takeOver(ctx context.Context, o *v1alpha1.BareMetalHost, h l
 		}
 		return p.record(ctx, h, intentOf(o, s), "")
 	}
-	if r, annotated := annotated(o); annotated && r.UID != h.UID {
-		base.OldUID = r.UID
+	if shown, ok := shownBy(o); ok {
+		base.Lost = shown.Rev
+	} else if copied, ok := annotated(o); ok {
+		base.OldUID = copied.UID
 	}
 	p.metrics.restored.WithLabelValues("unknown").Inc()
 	return p.restore(ctx, o, h, g, base, fmt.Sprintf("restored from a status that says %q", o.Status.Provisioning.State))

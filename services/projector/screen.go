@@ -12,9 +12,10 @@ import (
 // Nothing depends on it.
 type screen struct {
 	mu sync.Mutex
-	// done is the revision up to which nothing is left to do, in the log of epoch.
-	epoch string
-	done  uint64
+	// done is the revision up to which nothing is left to do, and painted the
+	// one that was shown last, in the log of epoch.
+	epoch         string
+	done, painted uint64
 	// last is the host at the newest revision whose news were told, and told
 	// that revision; last is dropped when the host comes to rest.
 	last lifecycle.Host
@@ -54,10 +55,11 @@ func (s *screens) drop(uid string) {
 	delete(s.byUID, uid)
 }
 
-// in makes the screen one of the log of that epoch.
-func (s *screen) in(epoch string) {
-	if s.epoch != epoch {
-		s.epoch, s.done, s.told, s.last = epoch, 0, 0, lifecycle.Host{}
+// in makes the screen one of the log of that epoch, as far as rev. What was
+// remembered of another log, or of one that has begun anew, is void.
+func (s *screen) in(epoch string, rev uint64) {
+	if s.epoch != epoch || max(s.done, s.painted) > rev {
+		s.epoch, s.done, s.painted, s.told, s.last = epoch, 0, 0, 0, lifecycle.Host{}
 	}
 }
 

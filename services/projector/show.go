@@ -45,7 +45,7 @@ func (p *Projector) Observe(ctx context.Context, t bus.Trigger) (time.Duration, 
 	// What a host was restored from, and what was done to it while it was
 	// paused, may be in its annotations still.
 	whole := t.Wake || t.Fact == event.Restored || t.Fact == event.Unpaused
-	return p.show(ctx, o, lookFor{rev: t.Rev, whole: whole})
+	return p.show(ctx, t.UID, lookFor{rev: t.Rev, whole: whole})
 }
 
 // patience is how long a small change waits for company in a state.
@@ -93,20 +93,21 @@ type lookFor struct {
 
 // show brings an object up to what the bus knows. again > 0 asks to be called
 // once more after that time.
-func (p *Projector) show(ctx context.Context, o *v1alpha1.BareMetalHost, want lookFor) (again time.Duration, err error) {
-	if frozen(o) {
-		return 0, nil // it is shown once it is resumed
-	}
-	s := p.screens.lock(string(o.UID))
+func (p *Projector) show(ctx context.Context, uid string, want lookFor) (again time.Duration, err error) {
+	s := p.screens.lock(uid)
 	defer s.mu.Unlock()
+	o := p.kube.Hosts.Get(uid) // as it is once it is our turn
+	if o == nil || frozen(o) {
+		return 0, nil // it is gone, or is shown once it is resumed
+	}
 	if !want.whole && s.shows(o, want.rev) {
 		return 0, nil
 	}
-	h, err := p.bus.Load(ctx, string(o.UID))
+	h, err := p.bus.Load(ctx, uid)
 	if err != nil || !h.Exists() || standingOf(o, h, p.now()) != follows {
 		return 0, err // a host that does not follow is put right by whoever leads
 	}
-	s.in(h.Epoch)
+	s.in(h.Epoch, h.Rev)
 	frames, before, err := p.frames(ctx, o, h, s)
 	if err != nil {
 		return 0, err
@@ -132,7 +133,7 @@ func (p *Projector) show(ctx context.Context, o *v1alpha1.BareMetalHost, want lo
 func (p *Projector) frames(ctx context.Context, o *v1alpha1.BareMetalHost, h lifecycle.Host, s *screen) (frames []lifecycle.Host, before lifecycle.Host, err error) {
 	since := shownSince(o, h)
 	p.metrics.lag.Observe(float64(h.Rev - since))
-	since = max(since, min(s.done, h.Rev))
+	since = max(since, s.done, s.painted)
 	s.told = max(s.told, since) // by whoever showed it
 	if s.last.Rev == s.told {
 		before = s.last

@@ -42,8 +42,8 @@ func (p *Projector) sweep(ctx context.Context) error {
 			if err := p.miss(ctx, h); err != nil {
 				return err
 			}
-		case o != nil && shownSince(o, h) < h.Rev && weigh(o.Status, lifecycle.Status(h)) != none:
-			if _, err := p.show(ctx, o, lookFor{whole: true}); err != nil {
+		case o != nil && shownSince(o, h) < h.Rev && weigh(viewOn(o), viewOf(h)) != none:
+			if _, err := p.show(ctx, string(o.UID), lookFor{whole: true}); err != nil {
 				p.log.Debug("show a host that is behind", keyHost, h.Name(), keyError, err)
 			}
 			shown++

@@ -29,7 +29,7 @@ type visit struct {
 // else is due for the host as it is now. Metadata are written before the status
 // that names the same revision: so whatever a crash leaves undone is done again.
 func (v *visit) pass(ctx context.Context, frames []lifecycle.Host) (again time.Duration, err error) {
-	list := pictures(v.o.Status, frames)
+	list := pictures(v.shown(), frames)
 	if len(list) == 0 && (v.whole || v.dated()) && !v.finished() {
 		list = []picture{{host: v.h}}
 	}
@@ -49,6 +49,14 @@ func (v *visit) pass(ctx context.Context, frames []lifecycle.Host) (again time.D
 	return 0, v.finish(ctx)
 }
 
+// shown is what the object shows.
+func (v *visit) shown() view {
+	if v.s.digest != "" && v.o.Status.HardwareDetails != nil {
+		return view{v.o.Status, v.s.digest}
+	}
+	return viewOn(v.o)
+}
+
 // dated reports whether the conditions are about an older generation, though
 // the object asks what the host's intent says.
 func (v *visit) dated() bool {
@@ -63,7 +71,7 @@ func (v *visit) dated() bool {
 // finished reports whether the object shows the host as it is now, with all
 // that belongs to it.
 func (v *visit) finished() bool {
-	if weigh(v.o.Status, lifecycle.Status(v.h)) != none || v.dated() || shownSince(v.o, v.h) == 0 {
+	if weigh(v.shown(), viewOf(v.h)) != none || v.dated() || shownSince(v.o, v.h) == 0 {
 		return false
 	}
 	return v.edit(v.h, v.o.Status, true).Empty()
@@ -116,7 +124,7 @@ func (v *visit) written(h lifecycle.Host, w kube.Written) {
 		v.s.state, v.s.stateAt = state, v.p.now()
 		v.p.metrics.delay.Observe(v.p.now().Sub(at(h)).Seconds())
 	}
-	v.s.digest = h.Inspection.Digest
+	v.s.digest, v.s.painted = h.Inspection.Digest, h.Rev
 	v.o = w.Host
 	for _, field := range w.Dropped {
 		v.p.log.Warn("the API does not store a field: its CRD is older than this program", keyField, field)

@@ -1,8 +1,10 @@
 package kubetest
 
 import (
+	"log/slog"
 	"testing"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -32,7 +34,7 @@ func Client(tb testing.TB, access *rest.Config) client.Client {
 	}
 	access = rest.CopyConfig(access)
 	access.QPS = -1
-	c, err := client.New(access, client.Options{Scheme: s, Mapper: m})
+	c, err := client.New(access, client.Options{Scheme: s, Mapper: m, Log: logr.FromSlogHandler(slog.DiscardHandler)})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -111,3 +111,17 @@ func (u User) DeleteHost(name string) {
 	u.tb.Helper()
 	u.Delete(&v1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Name: name}})
 }
+
+// TryChange edits a host once, and bears with a host that is gone or that
+// somebody else has changed.
+func (u User) TryChange(name string, edit func(*v1alpha1.BareMetalHost)) {
+	u.tb.Helper()
+	o := u.Host(name)
+	if o == nil {
+		return
+	}
+	edit(o)
+	if err := u.client.Update(u.tb.Context(), o); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+		u.tb.Fatal(err)
+	}
+}
