@@ -13,10 +13,11 @@ import (
 
 const (
 	// patience is how long a read waits for its turn. Whoever waits holds up work
-	// that has nothing to do with this Ironic. A write has been claimed, which is
-	// worth a longer wait.
-	patience      = time.Second
-	writePatience = 3 * time.Second
+	// that has nothing to do with this Ironic. A write has been claimed, and a
+	// listing is for many, which is worth a longer wait.
+	patience        = time.Second
+	writePatience   = 3 * time.Second
+	listingPatience = 10 * time.Second
 	// firstPause is the pause after a first failure; it doubles up to longestPause.
 	firstPause   = 250 * time.Millisecond
 	longestPause = 30 * time.Second
@@ -52,13 +53,9 @@ func newBudget(cfg Config, now func() time.Time) *budget {
 }
 
 // enter waits for a turn; leave gives it back. It fails at once during a pause.
-func (b *budget) enter(ctx context.Context, write bool) (leave func(), err error) {
+func (b *budget) enter(ctx context.Context, write bool, wait time.Duration) (leave func(), err error) {
 	if err := b.paused(write); err != nil {
 		return nil, err
-	}
-	wait := patience
-	if write {
-		wait = writePatience
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, wait, errCrowded)
 	defer cancel()

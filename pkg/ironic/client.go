@@ -88,12 +88,25 @@ type call struct {
 	// name in metrics, "get node"; what it is about, "lab~host-a".
 	name, about string
 	write       bool
+	listing     bool // of nodes, for many who wait
 	// bmc: Ironic asks the BMC before it answers, so a time-out says nothing of Ironic.
 	bmc bool
 	// body is what is sent, for its secrets.
 	body any
 	// do makes the request.
 	do func(context.Context, *gophercloud.ServiceClient) error
+}
+
+// patience is how long the call waits for its turn.
+func (k call) patience() time.Duration {
+	switch {
+	case k.write:
+		return writePatience
+	case k.listing:
+		return listingPatience
+	default:
+		return patience
+	}
 }
 
 func (k call) op() string {
@@ -124,7 +137,7 @@ func (c *Client) call(ctx context.Context, k call) error {
 
 // make makes a request within the budget.
 func (c *Client) make(ctx context.Context, k call, client *gophercloud.ServiceClient) error {
-	leave, err := c.budget.enter(ctx, k.write)
+	leave, err := c.budget.enter(ctx, k.write, k.patience())
 	if err != nil {
 		c.metrics.held.WithLabelValues(c.cfg.Name).Inc()
 		return c.notMade(k, err)

@@ -411,7 +411,7 @@ func TestGoneIsDeleted(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	a := newAPI(t)
-	a.on("GET /nodes/"+uuid1+"/validate", answer(200, `{"boot": {"result": false, "reason": "no kernel"}, "deploy": {"result": true}, "inspect": {"result": null}, "raid": {"result": false, "reason": "never mind"}}`))
+	a.on("GET /nodes/"+uuid1+"/validate", answer(200, `{"boot": {"result": false, "reason": "no kernel"}, "deploy": {"result": null}, "inspect": {"result": false}, "raid": {"result": false, "reason": "never mind"}}`))
 	missing, err := a.client(nil).Validate(t.Context(), uuid1)
 	if err != nil {
 		t.Fatal(err)

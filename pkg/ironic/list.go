@@ -60,7 +60,7 @@ func (c *Client) page(ctx context.Context, query string) ([]Node, string, error)
 		Nodes []Node `json:"nodes"`
 		Next  string `json:"next"`
 	}
-	err := c.call(ctx, call{name: "list nodes", do: func(ctx context.Context, s *gophercloud.ServiceClient) error {
+	err := c.call(ctx, call{name: "list nodes", listing: true, do: func(ctx context.Context, s *gophercloud.ServiceClient) error {
 		p.Nodes, p.Next = nil, ""
 		return c.get(ctx, s, s.ServiceURL("nodes")+"?"+query, &p)
 	}})

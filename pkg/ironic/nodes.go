@@ -76,19 +76,26 @@ func (c *Client) Delete(ctx context.Context, uuid string) error {
 // Validate asks whether a node's boot and deploy interfaces have all that they
 // need, and returns what they miss. Ironic asks no BMC for that.
 func (c *Client) Validate(ctx context.Context, uuid string) (missing []string, err error) {
-	var v struct{ Boot, Deploy nodes.DriverValidation }
+	var v struct{ Boot, Deploy validation }
 	err = c.call(ctx, call{name: "validate node", about: uuid, do: func(ctx context.Context, s *gophercloud.ServiceClient) error {
 		return nodes.Validate(ctx, s, uuid).ExtractInto(&v)
 	}})
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range []nodes.DriverValidation{v.Boot, v.Deploy} {
-		if !d.Result {
+	for _, d := range []validation{v.Boot, v.Deploy} {
+		if d.Result != nil && !*d.Result {
 			missing = append(missing, Scrub(d.Reason))
 		}
 	}
 	return missing, nil
+}
+
+// validation is what an interface of a node lacks; a node that has no such interface
+// lacks nothing.
+type validation struct {
+	Result *bool  `json:"result"`
+	Reason string `json:"reason"`
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

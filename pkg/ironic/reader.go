@@ -14,8 +14,9 @@ const (
 	// alone is how many reads a second get a request of their own, while there are no
 	// more.
 	alone = 20
-	// thick is for how long after a listing reads count as many.
-	thick = 2 * time.Second
+	// thick is for how long after a listing reads count as many. It outlasts the
+	// wait for the next one.
+	thick = longestGather + 3*time.Second
 	// gather is how long reads are gathered before they are answered together.
 	gather = 50 * time.Millisecond
 	// share is how many times as long as a listing took is waited until the next one
@@ -38,6 +39,7 @@ type Reader struct {
 	mu      sync.Mutex
 	waiting []*question
 	planned bool // somebody is going to answer those who wait
+	listing int  // listings under way
 	// of the last listing:
 	ended time.Time
 	took  time.Duration
@@ -95,7 +97,7 @@ func (r *Reader) ask(ctx context.Context, q *question) (Node, error) {
 func (r *Reader) aloneNow() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	many := len(r.waiting) > 0 || r.c.now().Sub(r.ended) < thick
+	many := len(r.waiting)+r.listing > 0 || r.c.now().Sub(r.ended) < thick
 	return !many && r.alone.AllowN(r.c.now(), 1)
 }
 
@@ -130,6 +132,9 @@ func (r *Reader) answerAll(ctx context.Context) {
 	questions := r.waiting
 	r.waiting, r.planned = nil, false
 	few := len(questions) < worth*pages(r.nodes)
+	if !few {
+		r.listing++
+	}
 	r.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, r.c.cfg.Timeout)
 	defer cancel()
@@ -137,7 +142,7 @@ func (r *Reader) answerAll(ctx context.Context) {
 		r.each(ctx, questions)
 		return
 	}
-	found, err := r.listing(ctx)
+	found, err := r.list(ctx)
 	var others []*question
 	for _, q := range questions {
 		if a, ok := r.fromListing(q, found, err); ok {
@@ -177,8 +182,13 @@ func (r *Reader) each(ctx context.Context, questions []*question) {
 	all.Wait()
 }
 
-// listing reads all nodes, by UUID and by name.
-func (r *Reader) listing(ctx context.Context) (map[string]Node, error) {
+// list reads all nodes, by UUID and by name.
+func (r *Reader) list(ctx context.Context) (map[string]Node, error) {
+	defer func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.listing--
+	}()
 	v, err := r.c.Version(ctx)
 	if err != nil {
 		return nil, err

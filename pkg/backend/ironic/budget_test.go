@@ -42,7 +42,7 @@ func TestB33RequestsOfOneHost(t *testing.T) {
 
 // Many hosts at once share the reads that they need.
 func TestB33RequestsOfManyHosts(t *testing.T) {
-	const many = 100
+	const many = 60
 	l := newLab(t, ironictest.Config{}, nil)
 	var hosts []lifecycle.Host
 	for range many {

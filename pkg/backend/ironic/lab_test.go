@@ -3,6 +3,7 @@ package ironic_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -198,13 +199,28 @@ func (l *lab) record(h lifecycle.Host, f lifecycle.Fact) lifecycle.Host {
 	return after.WithNewest(f.Section(), lifecycle.Meta{Seq: h.Head + 1, Rev: h.Rev + 1, Fact: f.Name(), At: l.now()})
 }
 
-// must drives an operation to a good end.
-func (l *lab) must(h lifecycle.Host, k event.Kind) (lifecycle.Host, lifecycle.Result) {
+// drive brings an operation to its end. Where the machine that runs the tests is
+// slow, an Ironic may seem to be busy.
+func (l *lab) drive(h lifecycle.Host, k event.Kind) (after lifecycle.Host, res lifecycle.Result, problem *event.Problem) {
 	l.Helper()
-	h, res, problem, err := l.bench().Drive(l.Context(), h, k)
+	var err error
+	for range 100 {
+		h, res, problem, err = l.bench().Drive(l.Context(), h, k)
+		if !errors.Is(err, lifecycle.ErrBusy) {
+			break
+		}
+		l.pass(time.Second)
+	}
 	if err != nil {
 		l.Fatal(err)
 	}
+	return h, res, problem
+}
+
+// must drives an operation to a good end.
+func (l *lab) must(h lifecycle.Host, k event.Kind) (lifecycle.Host, lifecycle.Result) {
+	l.Helper()
+	h, res, problem := l.drive(h, k)
 	if problem != nil {
 		l.Fatalf("%s: %s", k, lifecycle.Message(*problem))
 	}
@@ -214,10 +230,7 @@ func (l *lab) must(h lifecycle.Host, k event.Kind) (lifecycle.Host, lifecycle.Re
 // fails drives an operation to a problem.
 func (l *lab) fails(h lifecycle.Host, k event.Kind) (lifecycle.Host, event.Problem) {
 	l.Helper()
-	h, _, problem, err := l.bench().Drive(l.Context(), h, k)
-	if err != nil {
-		l.Fatal(err)
-	}
+	h, _, problem := l.drive(h, k)
 	if problem == nil {
 		l.Fatalf("%s came to a good end", k)
 	}
