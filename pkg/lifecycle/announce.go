@@ -30,11 +30,8 @@ func Announce(before, after Host, section event.Section, fact string) []Announce
 	simple := map[string]Announcement{
 		"inspection." + event.InspectSkipped:                   {Reason: "InspectionSkipped", Message: "disabled by user"},
 		"inspection." + event.Inspect.Fact(event.Succeeded):    {Reason: "InspectionComplete", Message: "Hardware inspection completed"},
-		"inspection." + event.Inspect.Fact(event.Started):      {Reason: "InspectionStarted", Message: "Hardware inspection started"},
 		"inspection." + event.DetailsSupplied:                  {Reason: "UpdateHardwareDetails", Message: "Set HardwareDetails from hardware data or annotation"},
-		"provisioning." + event.Deploy.Fact(event.Started):     {Reason: "ProvisioningStarted", Message: "Image provisioning started for " + image},
 		"provisioning." + event.Deploy.Fact(event.Succeeded):   {Reason: "ProvisioningComplete", Message: "Image provisioning completed for " + image},
-		"provisioning." + event.Undeploy.Fact(event.Started):   {Reason: "DeprovisioningStarted", Message: "Image deprovisioning started"},
 		"provisioning." + event.Undeploy.Fact(event.Succeeded): {Reason: "DeprovisioningComplete", Message: "Image deprovisioning completed"},
 		"provisioning." + event.UndeployAbandoned:              {Reason: "DeprovisioningAbandoned", Message: after.Provisioning.Abandoned, Warning: true},
 		"power." + event.OffAbandoned:                          {Reason: "PowerOffAbandoned", Message: after.Power.Abandoned, Warning: !after.Intent.Spec.DisablePowerOff},
@@ -54,7 +51,25 @@ func Announce(before, after Host, section event.Section, fact string) []Announce
 	if text := stallNews(before, after, section); text != nil {
 		return []Announcement{*text}
 	}
+	if text := startNews(before, after, image); text != nil {
+		return []Announcement{*text}
+	}
 	return registrationNews(before, after, section, fact)
+}
+
+// startNews tells that something has begun, and not each try of it.
+func startNews(before, after Host, image string) *Announcement {
+	was, is := before.Provisioning.Phase, after.Provisioning.Phase
+	switch {
+	case was != is && is == event.Deploying:
+		return &Announcement{Reason: "ProvisioningStarted", Message: "Image provisioning started for " + image}
+	case was != is && is == event.Undeploying:
+		return &Announcement{Reason: "DeprovisioningStarted", Message: "Image deprovisioning started"}
+	case before.Inspection.Op == nil && after.Inspection.Op != nil && after.Inspection.Op.Attempt == 1:
+		return &Announcement{Reason: "InspectionStarted", Message: "Hardware inspection started"}
+	default:
+		return nil
+	}
 }
 
 // stallNews tells of trouble that is not the host's own, once.
@@ -96,7 +111,11 @@ func registrationNews(before, after Host, section event.Section, fact string) []
 	}
 	var news []Announcement
 	if before.Registration.Node != after.Registration.Node {
-		news = append(news, Announcement{Reason: "Registered", Message: "Registered new host"})
+		text := "Registered new host"
+		if before.Registration.Registered {
+			text = "Registered the host again"
+		}
+		news = append(news, Announcement{Reason: "Registered", Message: text})
 	}
 	if !SameCredentials(before.Registration.Good, after.Registration.Good) || before.Registration.Problem != nil {
 		news = append(news, Announcement{Reason: "BMCAccessValidated", Message: "Verified access to BMC"})

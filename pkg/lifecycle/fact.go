@@ -102,6 +102,7 @@ func begin(h *Host, k event.Kind, at time.Time) {
 		startTimes(&h.Registration.Times, at)
 	case event.Inspect:
 		h.Inspection.Again, h.Inspection.Waiting = p.Phase == event.Prepared, nil
+		h.Inspection.Request = h.Intent.InspectRequest
 		startTimes(&h.Inspection.Times, at)
 	case event.Prepare:
 		p.Phase, p.Waiting = event.Unprepared, nil
@@ -209,7 +210,7 @@ func (f Aborted) apply(h *Host, at time.Time) {
 	w := h.work(f.Section())
 	w.Op, w.Stalled = nil, nil
 	if f.Kind == event.Inspect {
-		h.Inspection.Again = false
+		h.Inspection.Again = h.Inspection.Again && !h.Intent.InspectionDisabled // else it begins anew
 		endTimes(&h.Inspection.Times, at)
 	}
 }

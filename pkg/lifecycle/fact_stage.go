@@ -117,9 +117,11 @@ func (Skipped) apply(h *Host, _ time.Time) {
 
 func known(h *Host, digest, source, arch string) {
 	i := &h.Inspection
+	if i.Op == nil && !i.Again { // done as soon as it began
+		i.Request = h.Intent.InspectRequest
+	}
 	succeed(&i.Work)
-	i.Done, i.Again, i.Digest, i.Source, i.Arch = true, false, digest, source, arch
-	i.Request, i.Waiting = h.Intent.InspectRequest, nil
+	i.Done, i.Again, i.Digest, i.Source, i.Arch, i.Waiting = true, false, digest, source, arch, nil
 }
 
 // ReadyForImage says that what was to be applied before the host is available is applied.

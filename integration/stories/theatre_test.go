@@ -1,0 +1,365 @@
+package stories_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metalbus/metalbus/api/event"
+	"github.com/metalbus/metalbus/api/v1alpha1"
+	"github.com/metalbus/metalbus/pkg/backend"
+	"github.com/metalbus/metalbus/pkg/bus"
+	"github.com/metalbus/metalbus/pkg/bus/bustest"
+	"github.com/metalbus/metalbus/pkg/bus/embedded"
+	"github.com/metalbus/metalbus/pkg/kube"
+	"github.com/metalbus/metalbus/pkg/kube/kubetest"
+	"github.com/metalbus/metalbus/pkg/lifecycle"
+	"github.com/metalbus/metalbus/services/inspector"
+	"github.com/metalbus/metalbus/services/powermonitor"
+	"github.com/metalbus/metalbus/services/projector"
+	"github.com/metalbus/metalbus/services/provisioner"
+	"github.com/metalbus/metalbus/services/registrar"
+)
+
+const namespace = "lab"
+
+// theatre is where stories are told by the real services: all five, over
+// JetStream, between a Kubernetes API and a lab. Several stories are told in one
+// at once, each of a host of its own.
+type theatre struct {
+	t    *testing.T
+	api  *kubetest.Server
+	nats *embedded.Server
+	bus  *bus.Bus
+	lab  lab
+	log  *slog.Logger
+	// complaints are log lines that no story may cause.
+	complaints *complaints
+
+	mu      sync.Mutex
+	stop    func()
+	secrets map[string][]written // by name
+}
+
+// written is what a story wrote into a Secret, and which version that made.
+type written struct {
+	version  int
+	password string
+}
+
+// timing is as short as hardware that takes next to no time allows. The windows
+// of claims are not shortened that much: a busy computer would miss them.
+func timing() bus.Timing {
+	t := bustest.Timing()
+	t.Window, t.Handling, t.Quarantine, t.AckWait, t.Reply = 3*time.Second, 4*time.Second, 5*time.Second, 5*time.Second, 5*time.Second
+	t.Resume, t.Forgotten = 10*time.Second, 20*time.Second
+	t.BackOffMax = 400 * time.Millisecond
+	return t
+}
+
+// open sets a theatre up and begins its services.
+func openTheatre(t *testing.T, open func(*testing.T, surroundings) lab) *theatre {
+	t.Helper()
+	h := &theatre{t: t, api: kubetest.New(t), nats: bustest.Server(t), complaints: &complaints{Handler: slog.DiscardHandler}, secrets: map[string][]written{}}
+	h.log = slog.New(h.complaints)
+	h.lab = open(t, surroundings{now: time.Now, logins: h, password: h.password})
+	h.bus = h.connect("test")
+	h.begin()
+	t.Cleanup(func() { h.stop() })
+	return h
+}
+
+func (h *theatre) connect(name string) *bus.Bus {
+	h.t.Helper()
+	b, err := bus.Connect(h.t.Context(), bus.Config{Cluster: bustest.Cluster, Name: name, Timing: timing()}, bus.WithServer(h.nats), bus.WithLogger(h.log.With("service", name)))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if _, err := b.Init(h.t.Context(), bus.InitOptions{Replicas: 1, MaxBytes: 1 << 30, Memory: true}); err != nil {
+		h.t.Fatal(err)
+	}
+	return b
+}
+
+// begin begins all services.
+func (h *theatre) begin() {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(h.t.Context()))
+	var running sync.WaitGroup
+	run := func(name string, f func(context.Context, *bus.Bus) error) {
+		b := h.connect(name)
+		running.Go(func() {
+			if err := errors.Join(f(ctx, b), b.Close()); err != nil && ctx.Err() == nil {
+				h.complaints.add("", fmt.Sprintf("%s ended: %v", name, err))
+			}
+		})
+	}
+	set := backend.NewSet(h.lab.backend())
+	serve := func(w func(*bus.Bus) bus.Worker) func(context.Context, *bus.Bus) error {
+		return func(ctx context.Context, b *bus.Bus) error { return b.Serve(ctx, w(b)) }
+	}
+	watch := powermonitor.Config{Every: 50 * time.Millisecond}
+	run("registrar", serve(func(*bus.Bus) bus.Worker { return registrar.New(set, time.Now, registrar.Config{}) }))
+	run("inspector", serve(func(b *bus.Bus) bus.Worker { return inspector.New(set, b) }))
+	run("provisioner", serve(func(*bus.Bus) bus.Worker { return provisioner.New(set, time.Now, provisioner.DefaultConfig()) }))
+	run("powermonitor", serve(func(*bus.Bus) bus.Worker { return powermonitor.New(set, time.Now, watch) }))
+	run("projector", h.project)
+	h.stop = func() { cancel(); running.Wait() }
+}
+
+func (h *theatre) project(ctx context.Context, b *bus.Bus) error {
+	registry := prometheus.NewRegistry()
+	c, err := kube.New(h.api.Config(), kube.Config{Identity: "projector", Namespaces: []string{namespace}, EventsPerSecond: 10000}, kube.Options{Log: h.log, Metrics: registry, Now: time.Now})
+	if err != nil {
+		return err
+	}
+	cfg := projector.DefaultConfig()
+	cfg.StatusDelay = 10 * time.Millisecond
+	return projector.New(cfg, c, b, projector.Options{Log: h.log, Metrics: registry, Now: time.Now}).Run(ctx)
+}
+
+// again ends all services and begins them anew.
+func (h *theatre) again() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.stop()
+	h.begin()
+}
+
+// Credentials are the login in a Secret.
+func (h *theatre) Credentials(_ context.Context, ns, name string) (user, password string, err error) {
+	var s corev1.Secret
+	if !h.api.Object("secrets", ns, name, &s) {
+		p := lifecycle.NewProblem(v1alpha1.RegistrationError, event.ClassCredentials, "the Secret is gone")
+		return "", "", &lifecycle.ProblemError{Problem: p}
+	}
+	return string(s.Data["username"]), string(s.Data["password"]), nil
+}
+
+// password is what is in a version of a Secret. What others write to it leaves
+// the login alone.
+func (h *theatre) password(ref event.SecretRef) string {
+	asked, _ := strconv.Atoi(ref.Version)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	password := ""
+	for _, w := range h.secrets[ref.Name] {
+		if w.version <= asked {
+			password = w.password
+		}
+	}
+	return password
+}
+
+// play is one story in a theatre.
+type play struct {
+	*theatre
+	t      *testing.T
+	user   kubetest.User
+	name   string
+	uid    string
+	past   []lifecycle.Host
+	cursor int
+	born   func(uid string)
+}
+
+// stage sets a story up.
+func (h *theatre) stage(t *testing.T, name string) *site {
+	t.Helper()
+	m := h.lab.machine(t, name)
+	p := &play{theatre: h, t: t, user: kubetest.NewUser(t, h.api.Config(), namespace), name: name, born: m.born}
+	t.Cleanup(func() {
+		for _, text := range h.complaints.of(p.uid) {
+			t.Errorf("the log says: %s", text)
+		}
+	})
+	return &site{user: p, course: p, machine: m, name: name}
+}
+
+func (p *play) apply(edit func(*v1alpha1.BareMetalHost)) {
+	p.t.Helper()
+	if p.uid != "" {
+		p.user.Change(p.name, edit)
+		return
+	}
+	o := &v1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: p.name, Annotations: map[string]string{}}}
+	edit(o)
+	p.user.Create(o)
+	p.uid = string(p.user.Host(p.name).UID)
+	p.born(p.uid)
+}
+
+func (p *play) remove() { p.user.DeleteHost(p.name) }
+
+func (p *play) secret(data map[string]string) {
+	p.t.Helper()
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: p.name + "-bmc"}}
+	there := p.user.Read(s)
+	switch {
+	case data == nil && there:
+		if len(s.Finalizers) > 0 { // as somebody would who means it
+			s.Finalizers = nil
+			p.user.Update(s)
+		}
+		p.user.Delete(s)
+		return
+	case data == nil:
+		return
+	}
+	s.Data = map[string][]byte{}
+	for k, v := range data {
+		s.Data[k] = []byte(v)
+	}
+	p.mu.Lock() // nobody asks before it is noted
+	defer p.mu.Unlock()
+	if there {
+		p.user.Update(s)
+	} else {
+		p.user.Create(s)
+	}
+	version, err := strconv.Atoi(s.ResourceVersion)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.secrets[s.Name] = append(p.secrets[s.Name], written{version, data["password"]})
+}
+
+func (p *play) shown() *v1alpha1.BareMetalHost { return p.user.Host(p.name) }
+
+func (p *play) restart() { p.again() }
+
+// pass has no meaning by a real clock: what is to happen is waited for.
+func (*play) pass(time.Duration) {}
+
+// follow reads what has happened.
+func (p *play) follow() {
+	p.t.Helper()
+	if p.uid == "" {
+		return
+	}
+	var rev uint64
+	if n := len(p.past); n > 0 {
+		rev = p.past[n-1].Rev
+	}
+	news, err := p.bus.Snapshots(p.t.Context(), p.uid, rev)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if len(news) > 0 && rev > 0 && news[0].Rev != rev+1 {
+		p.t.Fatalf("revisions %d to %d came too fast to be followed", rev+1, news[0].Rev-1)
+	}
+	p.past = append(p.past, news...)
+}
+
+func (p *play) history() []lifecycle.Host {
+	p.follow()
+	return p.past
+}
+
+func (p *play) at() lifecycle.Host { return p.past[p.cursor] }
+
+func (p *play) until(what string, c condition) {
+	p.t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		p.follow()
+		if p.reached(c) {
+			return
+		}
+		if time.Now().After(deadline) {
+			last := "nothing"
+			if n := len(p.past); n > 0 {
+				last = describe(p.past[n-1])
+			}
+			p.t.Fatalf("waited in vain for %s; the host is %s", what, last)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// reached looks for the condition from what was waited for last on.
+func (p *play) reached(c condition) bool {
+	for i := p.cursor; i < len(p.past); i++ {
+		if c.holds(p.past[i]) {
+			if c.object != nil && !c.object(p.shown()) {
+				return false
+			}
+			p.cursor = i
+			return true
+		}
+	}
+	return false
+}
+
+// complaints is a logger that remembers what should not happen at all: steps
+// that the table refuses, and faults of ours.
+type complaints struct {
+	slog.Handler
+	attrs []slog.Attr
+	root  *complaints
+	mu    sync.Mutex
+	lines map[string][]string // by uid
+}
+
+func (*complaints) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
+
+func (c *complaints) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &complaints{Handler: c.Handler, attrs: append(c.attrs[:len(c.attrs):len(c.attrs)], attrs...), root: c.top()}
+}
+
+func (c *complaints) WithGroup(string) slog.Handler { return c }
+
+func (c *complaints) top() *complaints {
+	if c.root != nil {
+		return c.root
+	}
+	return c
+}
+
+func (c *complaints) Handle(_ context.Context, r slog.Record) error {
+	var uid, outcome string
+	text := []string{r.Message}
+	note := func(a slog.Attr) bool {
+		switch a.Key {
+		case "uid":
+			uid = a.Value.String()
+		case "outcome":
+			outcome = a.Value.String()
+		}
+		text = append(text, a.String())
+		return true
+	}
+	for _, a := range c.attrs {
+		note(a)
+	}
+	r.Attrs(note)
+	switch outcome {
+	case "not allowed", "fault", "panic", "unreadable", "deadly":
+		c.top().add(uid, strings.Join(text, " "))
+	}
+	return nil
+}
+
+func (c *complaints) add(uid, text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lines == nil {
+		c.lines = map[string][]string{}
+	}
+	c.lines[uid] = append(c.lines[uid], text)
+}
+
+func (c *complaints) of(uid string) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append(append([]string(nil), c.lines[uid]...), c.lines[""]...)
+}
