@@ -17,5 +17,5 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	fs.StringVar(&c.TLS.KeyFile, "nats-key-file", "", "`file` with the key of the client certificate")
 	fs.StringVar(&c.APIPrefix, "nats-api-prefix", "", "`subject` prefix of the JetStream API where an account imports it under another name")
 	fs.StringVar(&c.StateDir, "state-dir", "", "`directory` of this process alone, for notes on which messages are in hand")
-	fs.IntVar(&c.Workers, "workers", 0, "`hosts` that are handled at once; 0 is 64")
+	fs.IntVar(&c.Workers, "workers", 0, "`hosts` that are handled at once; 0 is 256")
 }

@@ -74,19 +74,19 @@ func TestConformOnACluster(t *testing.T) {
 	_, urls := cluster(t)
 	connect := func(tb testing.TB, name string) *bus.Bus {
 		tb.Helper()
-		return bustest.Connect(tb, bus.Config{URLs: urls, Cluster: bustest.Cluster, Name: name, Timing: bustest.Timing()})
+		return bustest.Connect(tb, bus.Config{URLs: urls, Cluster: bustest.Cluster, Name: name, Timing: bustest.Patient()})
 	}
 	b := connect(t, "admin")
 	bustest.Await(t, "the streams", func() bool {
 		_, err := b.Init(t.Context(), bus.InitOptions{Replicas: 3, MaxBytes: 1 << 30, Memory: true})
 		return err == nil
 	})
-	bustest.Conform(t, connect)
+	bustest.Conform(t, bustest.Patient(), connect)
 }
 
 func TestWorkGoesOnWhenAServerOfThreeDies(t *testing.T) {
 	servers, urls := cluster(t)
-	b := bustest.Connect(t, bus.Config{URLs: urls, Cluster: bustest.Cluster, Name: "registrar", Timing: bustest.Timing()})
+	b := bustest.Connect(t, bus.Config{URLs: urls, Cluster: bustest.Cluster, Name: "registrar", Timing: bustest.Patient()})
 	bustest.Await(t, "the streams", func() bool {
 		_, err := b.Init(t.Context(), bus.InitOptions{Replicas: 3, MaxBytes: 1 << 30, Memory: true})
 		return err == nil

@@ -22,7 +22,7 @@ func TestConform(t *testing.T) {
 			if _, err := connect(t, "admin").Init(t.Context(), o); err != nil {
 				t.Fatal(err)
 			}
-			bustest.Conform(t, connect)
+			bustest.Conform(t, bustest.Timing(), connect)
 		})
 	}
 }

@@ -18,7 +18,8 @@ type Worker interface {
 	Section() event.Section
 	// Cares reports whether the trigger may give the service something to do.
 	// It must be quick, and go by the trigger's section, fact and stage alone.
-	// It is not asked about the service's own operations under way.
+	// It is not asked about events of the service's own section: each of them
+	// may be what keeps the service coming back.
 	Cares(t Trigger) bool
 	// Step says what is next for the host. It may read the outside, and never
 	// writes to it. An error is trouble of our side or of a service beside us.
@@ -70,12 +71,10 @@ func (w *work) early(d delivery) (verdict, bool) {
 	if t.Wake {
 		return verdict{}, false
 	}
-	own := t.Section == w.section
-	phase, _ := parsePhase(t.Fact)
-	switch {
+	switch own := t.Section == w.section; {
 	case own && isClaim(t.Fact) && t.Deliveries == 1:
 		return again("claimed", w.b.cfg.Timing.Quarantine), true
-	case own && t.Deliveries == 1 && (phase == event.Failed || phase == event.Accepted):
+	case own && t.Deliveries == 1:
 		return w.rest(d)
 	case !w.concerns(t):
 		return done("uncared"), true
@@ -85,17 +84,15 @@ func (w *work) early(d delivery) (verdict, bool) {
 }
 
 // concerns reports whether the trigger may give the service something to do.
-// The events of its own operations do until they end: one of them is the token.
-func (w *work) concerns(t Trigger) bool {
-	phase, isOp := parsePhase(t.Fact)
-	if t.Section == w.section && isOp && phase != event.Succeeded && phase != event.Aborted {
-		return true
-	}
-	return w.worker.Cares(t)
-}
+// Events of its own section do, since one of them is the token.
+func (w *work) concerns(t Trigger) bool { return t.Section == w.section || w.worker.Cares(t) }
 
-// rest is the wait after a problem, or after an answer of "not now".
+// rest is the wait after a problem, or after an answer of "not now". What was
+// recorded besides in a back-off does not end it.
 func (w *work) rest(d delivery) (verdict, bool) {
+	if phase, _ := parsePhase(d.t.Fact); phase == event.Succeeded || phase == event.Aborted || phase == event.Resumed {
+		return verdict{}, false // something has moved on
+	}
 	var data event.Data[event.Work]
 	if json.Unmarshal(d.msg.Data(), &data) != nil {
 		return verdict{}, false // it shows when the host is loaded

@@ -35,6 +35,15 @@ func Timing() bus.Timing {
 	}
 }
 
+// Patient are waits for tests against servers of their own, which take their
+// time on a busy machine.
+func Patient() bus.Timing {
+	t := Timing()
+	t.Window, t.Quarantine, t.AckWait, t.Handling = time.Second, 2500*time.Millisecond, 3*time.Second, 2*time.Second
+	t.Reply, t.Resume, t.Forgotten = 3*time.Second, 4*time.Second, 5*time.Second
+	return t
+}
+
 // Rest is the least time between two writes of one step of an operation, if
 // the first was not answered: the quarantine, less the window in which the
 // first may have been made.

@@ -20,11 +20,11 @@ import (
 
 // Conform checks that the bus keeps its promises on a NATS server or cluster.
 // connect gives another connection to the same, initialized bus under the name
-// of a service, with the waits of Timing. The suite brings hosts of its own and
+// of a service, with the given waits. The suite brings hosts of its own and
 // leaves them there; nobody else may serve the bus meanwhile.
-func Conform(t *testing.T, connect func(tb testing.TB, name string) *bus.Bus) {
+func Conform(t *testing.T, timing bus.Timing, connect func(tb testing.TB, name string) *bus.Bus) {
 	t.Helper()
-	s := suite{connect: connect, run: uuid.NewString()[:8]}
+	s := suite{connect: connect, timing: timing, run: uuid.NewString()[:8]}
 	for name, test := range map[string]func(*testing.T){
 		"a load reads what was appended":                  s.loadReadsAppends,
 		"of equal appends one succeeds":                   s.equalAppends,
@@ -46,6 +46,7 @@ func Conform(t *testing.T, connect func(tb testing.TB, name string) *bus.Bus) {
 
 type suite struct {
 	connect func(tb testing.TB, name string) *bus.Bus
+	timing  bus.Timing
 	run     string
 }
 
@@ -200,8 +201,8 @@ func (s suite) claimRests(t *testing.T) {
 	Serve(t, b, w)
 	Append(t, b, uid, The(wish(uid)))
 	AwaitFact(t, b, uid, event.SectionRegistration, "enroll.succeeded")
-	if got := Gap(w.Writes(), 0, 1); got < Rest() {
-		t.Errorf("written again after %s, want at least %s", got, Rest())
+	if got, least := Gap(w.Writes(), 0, 1), s.timing.Quarantine-s.timing.Window; got < least {
+		t.Errorf("written again after %s, want at least %s", got, least)
 	}
 }
 
@@ -275,7 +276,7 @@ func (s suite) tick(t *testing.T) {
 	last := <-ticks
 	for range 2 {
 		next := <-ticks
-		if d := next.Sub(last); d < Timing().Power/2 {
+		if d := next.Sub(last); d < s.timing.Power/2 {
 			t.Errorf("two ticks within %s", d)
 		}
 		last = next

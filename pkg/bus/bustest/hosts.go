@@ -12,7 +12,7 @@ import (
 )
 
 // patience is how long the helpers wait for what must come.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // Await waits until the condition holds, and fails the test if it does not in time.
 func Await(tb testing.TB, what string, cond func() bool) {
@@ -37,26 +37,28 @@ func Load(tb testing.TB, b *bus.Bus, uid string) lifecycle.Host {
 }
 
 // Append appends facts to the host one after another, each made from the host
-// as it is then, whoever else appends to it.
+// as it is then, whoever else appends to it. A fact that is not allowed is
+// tried again for a while: the read before it may have been an old one.
 func Append(tb testing.TB, b *bus.Bus, uid string, facts ...func(lifecycle.Host) lifecycle.Fact) lifecycle.Host {
 	tb.Helper()
-	var h lifecycle.Host
-	stale := true
+	h, err := b.Load(tb.Context(), uid)
 	for _, f := range facts {
-		Await(tb, "an append to host "+uid, func() bool {
-			var err error
-			if stale {
-				h, err = b.Load(tb.Context(), uid)
-			}
+		deadline := time.Now().Add(patience) //nolint:forbidigo // tests measure real time
+		for {
 			if err == nil {
 				h, err = b.Append(tb.Context(), h, f(h))
 			}
-			stale = err != nil
-			if stale && !errors.Is(err, bus.ErrConflict) && !transient(err) {
+			if err == nil {
+				break
+			}
+			var refused *lifecycle.NotAllowedError
+			again := errors.Is(err, bus.ErrConflict) || errors.As(err, &refused) || transient(err)
+			if !again || time.Now().After(deadline) { //nolint:forbidigo // tests measure real time
 				tb.Fatalf("append to host %s: %v", uid, err)
 			}
-			return !stale
-		})
+			time.Sleep(2 * time.Millisecond)
+			h, err = b.Load(tb.Context(), uid)
+		}
 	}
 	return h
 }
