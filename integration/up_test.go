@@ -28,7 +28,8 @@ var shared lab.Lab
 func TestMain(m *testing.M) { os.Exit(shared.Run(m)) }
 
 const (
-	tool = "metalbus"
+	tool  = "metalbus"
+	image = "http://images.example/live.iso"
 	// upHosts is how many hosts an installation of these tests has.
 	upHosts = 4
 	// upPatience is how long one may take to be ready, or to stop, while other
@@ -162,8 +163,8 @@ func (s *site) get(url string, into any) {
 	}
 }
 
-// provisioned fails the test unless all hosts are.
-func (s *site) provisioned() {
+// provisioned fails the test unless all hosts are, and there are so many.
+func (s *site) provisioned(want int) {
 	s.t.Helper()
 	hosts := s.hosts()
 	for name, h := range hosts {
@@ -171,16 +172,16 @@ func (s *site) provisioned() {
 			s.t.Errorf("host %s is %q, on: %t", name, h.Status.Provisioning.State, h.Status.PoweredOn)
 		}
 	}
-	if len(hosts) != upHosts {
-		s.t.Errorf("%d hosts, want %d", len(hosts), upHosts)
+	if len(hosts) != want {
+		s.t.Errorf("%d hosts, want %d", len(hosts), want)
 	}
 }
 
 func TestAnInstallationGoesOnWhereItEnded(t *testing.T) {
 	s := newSite(t)
-	s.up("--hosts", fmt.Sprint(upHosts), "--image", "http://images.example/live.iso")
+	s.up("--hosts", fmt.Sprint(upHosts), "--image", image)
 	s.await("Ready after")
-	s.provisioned()
+	s.provisioned(upHosts)
 	before := s.machines()
 	for name, done := range before {
 		if !strings.Contains(done[0], "runs live-iso, 1 boots") {
@@ -201,7 +202,7 @@ func TestAnInstallationGoesOnWhereItEnded(t *testing.T) {
 
 	s.up()
 	s.await("Ready after")
-	s.provisioned()
+	s.provisioned(upHosts)
 	if diff := cmp.Diff(before, s.machines()); diff != "" {
 		t.Errorf("machines were touched by a restart:\n%s", diff)
 	}
@@ -236,7 +237,7 @@ func (s *site) looked() {
 	}
 }
 
-// killed kills it without a warning, and runs it again.
+// killed kills it without a warning, and runs it again with one host more.
 func (s *site) killed(before map[string][]string) {
 	s.t.Helper()
 	api := s.apiAddress()
@@ -248,16 +249,41 @@ func (s *site) killed(before map[string][]string) {
 		}
 		return nil
 	})
-	s.up()
+	s.up("--hosts", fmt.Sprint(upHosts+1), "--image", image)
 	s.await("Ready after")
-	s.provisioned()
-	if diff := cmp.Diff(before, s.machines()); diff != "" {
+	s.provisioned(upHosts + 1)
+	after := s.machines()
+	delete(after, fmt.Sprintf("sim-%d", upHosts+1))
+	if diff := cmp.Diff(before, after); diff != "" {
 		s.t.Errorf("machines were touched by a kill:\n%s", diff)
 	}
 	if err := syscall.Kill(s.process.PID(), syscall.SIGINT); err != nil {
 		s.t.Fatal(err)
 	}
 	s.stopped()
+}
+
+func TestDemo(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "demo")
+	run := func(args ...string) (said string, code int) {
+		p := shared.Start(t, tool, nil, append([]string{"demo", "--data", data, "--hosts", "3", "--delay", "0.1"}, args...)...)
+		s := &site{t: t, process: p}
+		s.stopped()
+		return s.said(), p.ExitCode()
+	}
+	said, code := run()
+	if code != 0 {
+		t.Fatalf("exit code %d:\n%s", code, said)
+	}
+	for _, want := range []string{"all 3 hosts are provisioned", "P99", "requests to its BMC", "The time line of default/sim-", "up --data " + data} {
+		if !strings.Contains(said, want) {
+			t.Errorf("it did not say %q:\n%s", want, said)
+		}
+	}
+	said, code = run("--limit", "1ms") // begins anew, and cannot make it
+	if code != 1 || !strings.Contains(said, "are not as asked within 1ms") {
+		t.Errorf("exit code %d:\n%s", code, said)
+	}
 }
 
 func (s *site) apiAddress() string {

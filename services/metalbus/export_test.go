@@ -23,7 +23,7 @@ func OpenDoor(ctx context.Context, dir string, server pipes, cfg bus.Config) (st
 	if err != nil {
 		return nil, err
 	}
-	err = writeJSON(f.running(), running{Bus: cfg, Socket: s.path})
+	err = writeJSON(f.running(), running{Socket: s.path, Cluster: cfg.Cluster})
 	return func() error {
 		release()
 		return s.close()

@@ -104,12 +104,21 @@ func (f folder) writePlan(p plan) error { return writeJSON(f.plan(), p) }
 
 // running says how a running installation is reached.
 type running struct {
-	// Bus is how its NATS server is reached, but for an embedded one, which
-	// has Socket.
-	Bus        bus.Config `json:"bus"`
-	Socket     string     `json:"socket,omitempty"`
-	Kubeconfig string     `json:"kubeconfig"`
-	Simulator  string     `json:"simulator"`
+	// Socket is where its NATS server is reached, if that is inside of it;
+	// else it is by URLs, with Auth and TLS.
+	Socket     string   `json:"socket,omitempty"`
+	URLs       []string `json:"natsURLs,omitempty"`
+	Auth       bus.Auth `json:"auth,omitzero"`
+	TLS        bus.TLS  `json:"tls,omitzero"`
+	APIPrefix  string   `json:"apiPrefix,omitempty"`
+	Cluster    string   `json:"cluster"`
+	Kubeconfig string   `json:"kubeconfig"`
+	Simulator  string   `json:"simulator"`
+}
+
+// bus is how the installation's bus is reached, but for a socket.
+func (r running) bus() bus.Config {
+	return bus.Config{URLs: r.URLs, Auth: r.Auth, TLS: r.TLS, APIPrefix: r.APIPrefix, Cluster: r.Cluster}
 }
 
 // errNotRunning says that no installation runs in a folder.

@@ -97,6 +97,7 @@ func (m *terminal) put(r rune) {
 }
 
 func newTerminal(t *testing.T, width, height int) *terminal {
+	t.Helper()
 	return &terminal{t: t, width: width, height: height, rows: []string{""}}
 }
 

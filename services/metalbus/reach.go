@@ -60,7 +60,7 @@ func (t Tool) connect(ctx context.Context, r *reach, fs *pflag.FlagSet) (*connec
 		if err != nil {
 			return nil, err
 		}
-		cfg, kubeconfig = here.Bus, here.Kubeconfig
+		cfg, kubeconfig = here.bus(), here.Kubeconfig
 		if here.Socket != "" {
 			opts = append(opts, bus.WithServer(dial(here.Socket)))
 		}

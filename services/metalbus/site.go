@@ -362,7 +362,11 @@ func (s *site) openBackends(ctx context.Context) error {
 
 // tellOthers writes down how other processes reach the installation.
 func (s *site) tellOthers(context.Context) error {
-	err := writeJSON(s.Data.running(), running{Bus: s.shared.Bus, Socket: s.socket, Kubeconfig: s.kubeconfig, Simulator: s.rack.url()})
+	b := s.shared.Bus
+	err := writeJSON(s.Data.running(), running{
+		Socket: s.socket, URLs: b.URLs, Auth: b.Auth, TLS: b.TLS, APIPrefix: b.APIPrefix, Cluster: b.Cluster,
+		Kubeconfig: s.kubeconfig, Simulator: s.rack.url(),
+	})
 	s.onClose("", func() error { return os.Remove(s.Data.running()) })
 	return err
 }

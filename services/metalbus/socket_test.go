@@ -49,12 +49,7 @@ func TestAServerIsReachedThroughASocket(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			info, err := os.Stat(at)
-			if err != nil || info.Mode().Perm() != 0o600 {
-				t.Errorf("others may open the socket: %v, %v", info.Mode(), err)
-			}
-			say(t, at, "hello")
-			say(t, at, "once more")
+			speak(t, at)
 			if err := stop(); err != nil {
 				t.Fatal(err)
 			}
@@ -63,6 +58,16 @@ func TestAServerIsReachedThroughASocket(t *testing.T) {
 			}
 		})
 	}
+}
+
+func speak(t *testing.T, path string) {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("others may open the socket: %v, %v", info.Mode(), err)
+	}
+	say(t, path, "hello")
+	say(t, path, "once more")
 }
 
 func say(t *testing.T, path, text string) {

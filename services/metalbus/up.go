@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -61,11 +62,26 @@ func (o *siteOptions) bindBus(fs *pflag.FlagSet) {
 	_ = fs.MarkHidden("nats-api-prefix")
 }
 
+// wholePaths are the paths of files as other processes can use them.
+func (o *siteOptions) wholePaths() error {
+	var errs []error
+	for _, path := range []*string{
+		&o.Kubeconfig, &o.Bus.Auth.CredsFile, &o.Bus.Auth.NKeyFile, &o.Bus.Auth.JWTFile, &o.Bus.Auth.UserFile, &o.Bus.Auth.PasswordFile,
+		&o.Bus.TLS.CAFile, &o.Bus.TLS.CertFile, &o.Bus.TLS.KeyFile,
+	} {
+		if *path != "" {
+			whole, err := filepath.Abs(*path)
+			*path, errs = whole, append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
 func (o *siteOptions) validate(fs *pflag.FlagSet) error {
 	if !fs.Changed("nats-url") {
 		o.Bus.URLs = nil
 	}
-	errs := []error{o.Rack.validate(), o.Frame.Validate(), oneOf("backend", o.Backend, redfish.Name, pretending)}
+	errs := []error{o.wholePaths(), o.Rack.validate(), o.Frame.Validate(), oneOf("backend", o.Backend, redfish.Name, pretending)}
 	o.Bus.Name = name
 	errs = append(errs, o.Bus.Validate())
 	if o.Namespace == "" {

@@ -65,7 +65,7 @@ func (w *watcher) untilSettled(ctx context.Context) error {
 			return false, nil
 		}
 		agreed, err := w.agrees(ctx)
-		if !agreed && !said {
+		if !agreed && !said && s.Total > 0 {
 			said = true
 			w.console.say("all %s are as asked; Kubernetes does not show all of it yet", count(s.Total, "host"))
 		}
@@ -115,7 +115,7 @@ func (w *watcher) tell(s summary) {
 			w.console.say("%s: %s", h.Name(), text)
 		}
 	}
-	if line := s.line(); line != w.line {
+	if line := s.line(); line != w.line && s.Total > 0 {
 		w.line = line
 		w.console.say("%s", line)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -20,8 +21,8 @@ import (
 const (
 	// writers bounds the writes under way.
 	writers = 8
-	// poll is the pause between two looks at a kind that is not served yet.
-	poll = 50 * time.Millisecond
+	// poll is the pause between two looks whether kinds are served.
+	poll = 200 * time.Millisecond
 )
 
 // ApplyCRDs applies the CustomResourceDefinitions in the YAML files of a
@@ -35,80 +36,92 @@ func (c *Cluster) ApplyCRDs(ctx context.Context, folder fs.FS) (kinds int, err e
 	if len(files) == 0 {
 		return 0, errors.New("apply the kinds: no YAML file is there")
 	}
-	group, ctx := errgroup.WithContext(ctx)
+	names := make([]string, len(files))
+	group, applying := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
-	for _, file := range files {
-		group.Go(func() error {
-			if err := c.applyCRD(ctx, folder, file); err != nil {
+	for i, file := range files {
+		group.Go(func() (err error) {
+			if names[i], err = c.applyCRD(applying, folder, file); err != nil {
 				return fmt.Errorf("apply %s: %w", file, err)
 			}
 			return nil
 		})
 	}
-	return len(files), group.Wait()
+	if err := group.Wait(); err != nil {
+		return 0, err
+	}
+	return len(files), c.awaitServed(ctx, names)
 }
 
-func (c *Cluster) applyCRD(ctx context.Context, folder fs.FS, file string) error {
+func (c *Cluster) applyCRD(ctx context.Context, folder fs.FS, file string) (name string, err error) {
 	text, err := fs.ReadFile(folder, file)
 	if err != nil {
-		return err
+		return "", err
 	}
 	var o unstructured.Unstructured
 	if err := yaml.Unmarshal(text, &o.Object); err != nil {
-		return err
+		return "", err
 	}
-	err = c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(&o), client.FieldOwner(fieldManager), client.ForceOwnership)
-	if err != nil {
-		return err
-	}
-	return c.awaitServed(ctx, o.GetName())
+	return o.GetName(), c.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(&o), client.FieldOwner(fieldManager), client.ForceOwnership)
 }
 
-// awaitServed waits until a kind can be read: a while passes after it is
-// called established.
-func (c *Cluster) awaitServed(ctx context.Context, name string) error {
+// awaitServed waits until objects of all the kinds can be read.
+func (c *Cluster) awaitServed(ctx context.Context, names []string) error {
 	for {
-		served, err := c.served(ctx, name)
-		if err != nil || served {
+		left, err := c.unserved(ctx, names)
+		if err != nil || len(left) == 0 {
 			return err
 		}
+		names = left
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("wait for %s to be served: %w", name, ctx.Err())
+			return fmt.Errorf("wait for %s to be served: %w", strings.Join(left, ", "), ctx.Err())
 		case <-time.After(poll):
 		}
 	}
 }
 
-func (c *Cluster) served(ctx context.Context, name string) (bool, error) {
-	var crd apiextensionsv1.CustomResourceDefinition
-	if err := c.client.Get(ctx, client.ObjectKey{Name: name}, &crd); err != nil {
-		return false, err
+// unserved are those of the kinds that cannot be read yet. All are looked at
+// by one request, and each once more after it is called established: a while
+// passes from that on.
+func (c *Cluster) unserved(ctx context.Context, names []string) (left []string, err error) {
+	var list apiextensionsv1.CustomResourceDefinitionList
+	if err := c.client.List(ctx, &list); err != nil {
+		return nil, fmt.Errorf("read the kinds: %w", err)
 	}
-	if !slices.ContainsFunc(crd.Status.Conditions, established) {
-		return false, nil
-	}
-	var list unstructured.UnstructuredList
-	for _, v := range crd.Spec.Versions {
-		if !v.Storage {
+	for _, name := range names {
+		i := slices.IndexFunc(list.Items, func(crd apiextensionsv1.CustomResourceDefinition) bool { return crd.Name == name })
+		if i < 0 || !slices.ContainsFunc(list.Items[i].Status.Conditions, established) {
+			left = append(left, name)
 			continue
 		}
-		list.SetAPIVersion(crd.Spec.Group + "/" + v.Name)
-		list.SetKind(crd.Spec.Names.ListKind)
-		err := c.client.List(ctx, &list, client.Limit(1))
-		if notYet(err) {
-			return false, nil
+		readable, err := c.readable(ctx, list.Items[i].Spec)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", name, err)
 		}
-		return err == nil, err
+		if !readable {
+			left = append(left, name)
+		}
 	}
-	return true, nil
+	return left, nil
 }
 
 func established(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
 	return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
 }
 
-// notYet reports whether the API does not know the kind, or is setting it up.
-func notYet(err error) bool {
-	return apierrors.IsNotFound(err) || apierrors.IsServiceUnavailable(err) || meta.IsNoMatchError(err)
+// readable tries to read objects of a kind.
+func (c *Cluster) readable(ctx context.Context, kind apiextensionsv1.CustomResourceDefinitionSpec) (bool, error) {
+	var list unstructured.UnstructuredList
+	for _, v := range kind.Versions {
+		if v.Storage {
+			list.SetAPIVersion(kind.Group + "/" + v.Name)
+			list.SetKind(kind.Names.ListKind)
+		}
+	}
+	err := c.client.List(ctx, &list, client.Limit(1))
+	if apierrors.IsNotFound(err) || apierrors.IsServiceUnavailable(err) || meta.IsNoMatchError(err) {
+		return false, nil
+	}
+	return err == nil, err
 }

@@ -115,12 +115,13 @@ spec:
 		Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
 			return nil
 		},
-		Get: func(_ context.Context, _ client.WithWatch, _ client.ObjectKey, o client.Object, _ ...client.GetOption) error {
-			looks++
-			if looks > 2 {
-				crd := o.(*apiextensionsv1.CustomResourceDefinition)
-				crd.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue}}
+		List: func(ctx context.Context, c client.WithWatch, l client.ObjectList, opts ...client.ListOption) error {
+			crds, ok := l.(*apiextensionsv1.CustomResourceDefinitionList)
+			if !ok {
+				return c.List(ctx, l, opts...)
 			}
+			looks++
+			crds.Items = []apiextensionsv1.CustomResourceDefinition{crd(t, looks > 2)}
 			return nil
 		},
 	}).Build())
@@ -133,6 +134,19 @@ spec:
 	if _, err := c.ApplyCRDs(t.Context(), fstest.MapFS{}); err == nil {
 		t.Error("an empty folder is an error")
 	}
+}
+
+// crd is the kind of hosts.
+func crd(t *testing.T, isEstablished bool) apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	var c apiextensionsv1.CustomResourceDefinition
+	c.Name = "baremetalhosts.metal3.io"
+	c.Spec.Group, c.Spec.Names.ListKind = "metal3.io", "BareMetalHostList"
+	c.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1alpha1", Storage: true}}
+	if isEstablished {
+		c.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue}}
+	}
+	return c
 }
 
 func TestNamespaceIsMadeOnce(t *testing.T) {
