@@ -14,6 +14,9 @@ const (
 	SwitchReconciledReason = "Reconciled"
 	// SwitchCredentialErrorReason is a login that is missing or incomplete.
 	SwitchCredentialErrorReason = "CredentialError" //nolint:gosec // The name of a reason, no credential.
+	// SwitchConfigurationErrorReason is a value that can not be written into
+	// the configuration, or a configuration that can not be written.
+	SwitchConfigurationErrorReason = "ConfigurationError"
 )
 
 // BareMetalSwitchSpec is how to reach a switch.

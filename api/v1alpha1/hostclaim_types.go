@@ -9,6 +9,11 @@ import (
 // HostClaimFinalizer keeps a claim until its host was given back.
 const HostClaimFinalizer = "metal3.io/hostclaim"
 
+// ChosenHostAnnotation is the host that a claim has or is about to get, as
+// namespace/name. It is written before the host is, so that a claim gets one
+// host whatever fails on the way.
+const ChosenHostAnnotation = "metalbus.io/chosen-host"
+
 // Condition types and reasons of a HostClaim. Provisioned,
 // AvailableForProvisioning and Ready are those of BareMetalHost.
 const (
@@ -60,6 +65,8 @@ const (
 	// UnknownReportedReason is a claim of which it is not known whether it is
 	// Ready since another condition is Unknown.
 	UnknownReportedReason = "UnknownReported"
+	// InfoReportedReason is a claim that is Ready.
+	InfoReportedReason = "InfoReported"
 )
 
 // HostSelector says which hosts fit. All of it must hold; an empty selector

@@ -49,6 +49,9 @@ func fieldWarnings(host *v1alpha1.BareMetalHost) []string {
 		warnings = append(warnings, fmt.Sprintf("spec.hardwareProfile: no hardware profile named %q, the host will not be registered; "+
 			"remove it and use rootDeviceHints", profile))
 	}
+	if len(host.Spec.NetworkInterfaces) > 0 {
+		warnings = append(warnings, "spec.networkInterfaces are checked and kept: no service of metalbus sets switch ports yet")
+	}
 	if image := host.Spec.Image; image != nil {
 		if u, err := url.Parse(image.URL); err == nil && u.User != nil {
 			warnings = append(warnings, "spec.image.url holds a login, which can be read by whoever can read the host")

@@ -24,6 +24,7 @@ func TestHostWarnings(t *testing.T) {
 		"a login in the address":          {host: newHost(bmc("redfish://admin:hunter2@192.0.2.10")), want: "holds a login"},
 		"a login in the image's URL":      {host: newHost(image(v1alpha1.Image{URL: "http://u:hunter2@192.0.2.80/os"})), want: "spec.image.url holds a login"},
 		"taints":                          {host: newHost(func(h *host) { h.Spec.Taints = []corev1.Taint{{Key: "k"}} }), want: "spec.taints is not used"},
+		"interfaces":                      {host: newHost(nics(v1alpha1.NetworkInterface{Name: "eth0"})), want: "no service of metalbus sets switch ports yet"},
 		"a profile":                       {host: newHost(func(h *host) { h.Spec.HardwareProfile = "dell" })},
 		"a profile that there is not":     {host: newHost(func(h *host) { h.Spec.HardwareProfile = "Dell" }), want: `no hardware profile named "Dell"`},
 		"known annotations":               {host: newHost(annotated(v1alpha1.PausedAnnotation, "me", "inspect.metal3.io", "", "example.com/x", "y"))},

@@ -36,9 +36,9 @@ const injectAnnotation = "cert-manager.io/inject-ca-from"
 type Door struct{ Service, Namespace, URL string }
 
 // Configurations tell the Kubernetes API what to ask the webhook, and to refuse
-// what can not be asked about. The second is for the guard of deletions alone.
-// A webhook that is reached by URL is one of a laptop, which comes and goes:
-// what it can not be asked about is stored.
+// what can not be asked about, unless it would only be warned of. The second is
+// for the guard of deletions alone. A webhook that is reached by URL is one of a
+// laptop, which comes and goes: what it can not be asked about is stored.
 func Configurations(d Door) (all, guard *admissionregistrationv1.ValidatingWebhookConfiguration) {
 	all, guard = &admissionregistrationv1.ValidatingWebhookConfiguration{}, &admissionregistrationv1.ValidatingWebhookConfiguration{}
 	all.Name, guard.Name = ConfigurationName, GuardName
@@ -55,9 +55,12 @@ func Configurations(d Door) (all, guard *admissionregistrationv1.ValidatingWebho
 }
 
 func (d Door) webhook(name string, h hook, operations []admissionv1.Operation) admissionregistrationv1.ValidatingWebhook {
-	fail, none := admissionregistrationv1.Fail, admissionregistrationv1.SideEffectClassNone
+	policy, none := admissionregistrationv1.Fail, admissionregistrationv1.SideEffectClassNone
+	if h.warns || d.URL != "" {
+		policy = admissionregistrationv1.Ignore
+	}
 	w := admissionregistrationv1.ValidatingWebhook{
-		Name: name, FailurePolicy: &fail, SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
+		Name: name, FailurePolicy: &policy, SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
 		Rules: []admissionregistrationv1.RuleWithOperations{{Rule: admissionregistrationv1.Rule{
 			APIGroups: []string{v1alpha1.GroupVersion.Group}, APIVersions: []string{v1alpha1.GroupVersion.Version}, Resources: []string{h.plural},
 		}}},
@@ -70,8 +73,8 @@ func (d Door) webhook(name string, h hook, operations []admissionv1.Operation) a
 		w.ClientConfig.Service = &admissionregistrationv1.ServiceReference{Namespace: d.Namespace, Name: d.Service, Path: &path}
 		return w
 	}
-	ignore, url := admissionregistrationv1.Ignore, strings.TrimSuffix(d.URL, "/")+path
-	w.FailurePolicy, w.ClientConfig.URL = &ignore, &url
+	url := strings.TrimSuffix(d.URL, "/") + path
+	w.ClientConfig.URL = &url
 	return w
 }
 
@@ -99,7 +102,7 @@ func (a *authority) apply(ctx context.Context, bundle []byte) error {
 			return fmt.Errorf("encode the configuration %s: %w", c.Name, err)
 		}
 		configuration := client.ApplyConfigurationFromUnstructured(&unstructured.Unstructured{Object: object})
-		if err := a.client.Apply(ctx, configuration, client.ForceOwnership, client.FieldOwner(fieldOwner)); err != nil {
+		if err := a.client.Apply(ctx, configuration, client.ForceOwnership, client.FieldOwner("metalbus")); err != nil {
 			return fmt.Errorf("apply the configuration %s: %w", c.Name, err)
 		}
 	}

@@ -16,6 +16,8 @@ type hook struct {
 	// operations are what it is asked about.
 	operations []admissionv1.Operation
 	judge      judge
+	// warns: it refuses nothing, so nothing depends on its being asked.
+	warns bool
 }
 
 // name is what the webhook is called in its configuration.
@@ -31,14 +33,15 @@ func (h hook) path() string {
 // configuration of its own, which is there only where it is wanted.
 func hooks(known *index, guard bool) []hook {
 	return []hook{
-		{"BareMetalHost", "baremetalhosts", written(), on(hostRules{known, guard}.judge)},
-		{"BareMetalSwitch", "baremetalswitches", written(), on(by(admission.ValidateSwitch, admission.ValidateSwitchUpdate))},
-		{"BMCEventSubscription", "bmceventsubscriptions", written(), on(by(admission.ValidateSubscription, admission.ValidateSubscriptionUpdate))},
-		{"DataImage", "dataimages", written(), on(by(admission.ValidateDataImage, admission.ValidateDataImageUpdate))},
-		{"HostClaim", "hostclaims", written(), on(by(admission.ValidateHostClaim, admission.ValidateHostClaimUpdate))},
-		{"HostDeployPolicy", "hostdeploypolicies", written(), on(policyWarnings)},
-		{"HostFirmwareComponents", "hostfirmwarecomponents", written(), on(by(admission.ValidateFirmwareComponents, admission.ValidateFirmwareComponentsUpdate))},
-		{"HostNetworkAttachment", "hostnetworkattachments", append(written(), admissionv1.Delete), on(attachmentRules{known}.judge)},
+		{"BareMetalHost", "baremetalhosts", written(), on(hostRules{known, guard}.judge), false},
+		{"BareMetalSwitch", "baremetalswitches", written(), on(by(admission.ValidateSwitch, admission.ValidateSwitchUpdate)), false},
+		{"BMCEventSubscription", "bmceventsubscriptions", written(), on(by(admission.ValidateSubscription, admission.ValidateSubscriptionUpdate)), false},
+		{"DataImage", "dataimages", written(), on(by(admission.ValidateDataImage, admission.ValidateDataImageUpdate)), false},
+		{"HostClaim", "hostclaims", written(), on(by(admission.ValidateHostClaim, admission.ValidateHostClaimUpdate)), false},
+		{"HostDeployPolicy", "hostdeploypolicies", written(), on(warned(admission.PolicyWarnings)), true},
+		{"HostFirmwareComponents", "hostfirmwarecomponents", written(), on(by(admission.ValidateFirmwareComponents, admission.ValidateFirmwareComponentsUpdate)), false},
+		{"HostNetworkAttachment", "hostnetworkattachments", append(written(), admissionv1.Delete), on(attachmentRules{known}.judge), false},
+		{"HostUpdatePolicy", "hostupdatepolicies", written(), on(warned(admission.UpdatePolicyWarnings)), true},
 	}
 }
 
@@ -74,9 +77,12 @@ func by[T any](create func(*T) field.ErrorList, update func(before, after *T) fi
 	}
 }
 
-func policyWarnings(c change[v1alpha1.HostDeployPolicy]) answer {
-	if c.after == nil {
-		return answer{}
+// warned judges by a rule that refuses nothing.
+func warned[T any](warnings func(*T) []string) func(change[T]) answer {
+	return func(c change[T]) answer {
+		if c.after == nil {
+			return answer{}
+		}
+		return answer{warnings: warnings(c.after)}
 	}
-	return answer{warnings: admission.PolicyWarnings(c.after)}
 }

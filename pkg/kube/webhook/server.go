@@ -52,7 +52,7 @@ func New(cfg Config, c *kube.Cluster, o Options) (*Server, error) {
 		s.certificates.source = &files{folder: cfg.CertificateFolder}
 		return s, nil
 	}
-	api, err := newClient(c.RESTConfig())
+	api, err := c.NewClient()
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,77 @@
+package companion
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metalbus/metalbus/api/v1alpha1"
+)
+
+// What objects say whose wishes nobody carries out, and what to do instead.
+const (
+	settingsText     = "Firmware settings are kept and not applied: no service of metalbus does that yet. Set them at the BMC."
+	componentsText   = "Firmware updates are kept and not installed: no service of metalbus does that yet. Install them at the BMC."
+	dataImageText    = "The image is not attached: no service of metalbus does that yet. Attach it at the BMC."
+	subscriptionText = "No subscription is made: no service of metalbus does that yet. Subscribe at the BMC."
+	claimText        = "HostClaims are not served here. Start the projector with --hostclaims."
+	switchText       = "Switches are not written into any configuration here. Start the projector with --ironic-networking-enabled."
+)
+
+// fields are those of a status that change, as a merge patch has them.
+type fields map[string]any
+
+// unsupported puts our notice among the conditions of an object; nil if it is
+// there.
+func unsupported(conditions []metav1.Condition, generation int64, text string, now time.Time) fields {
+	var next []metav1.Condition
+	for _, c := range conditions {
+		next = append(next, *c.DeepCopy())
+	}
+	changed := meta.SetStatusCondition(&next, metav1.Condition{
+		Type: v1alpha1.SupportedCondition, Status: metav1.ConditionFalse, Reason: v1alpha1.NotSupportedReason, Message: text,
+		ObservedGeneration: generation, LastTransitionTime: metav1.NewTime(now.UTC().Truncate(time.Second)),
+	})
+	if !changed {
+		return nil
+	}
+	return fields{"conditions": next}
+}
+
+func settingsNotice(o *v1alpha1.HostFirmwareSettings, now time.Time) fields {
+	f := unsupported(o.Status.Conditions, o.Generation, settingsText, now)
+	if f != nil && o.Status.Settings == nil {
+		f["settings"] = v1alpha1.SettingsMap{} // the API asks for them
+	}
+	return f
+}
+
+func componentsNotice(o *v1alpha1.HostFirmwareComponents, now time.Time) fields {
+	return unsupported(o.Status.Conditions, o.Generation, componentsText, now)
+}
+
+func claimNotice(o *v1alpha1.HostClaim, now time.Time) fields {
+	return unsupported(o.Status.Conditions, o.Generation, claimText, now)
+}
+
+func switchNotice(o *v1alpha1.BareMetalSwitch, now time.Time) fields {
+	return unsupported(o.Status.Conditions, o.Generation, switchText, now)
+}
+
+// dataImageNotice uses the error: a DataImage has no conditions.
+func dataImageNotice(o *v1alpha1.DataImage, _ time.Time) fields {
+	wanted := v1alpha1.DataImageError{Count: 1, Message: dataImageText}
+	if o.Status.Error == wanted {
+		return nil
+	}
+	return fields{"error": wanted}
+}
+
+// subscriptionNotice uses the error: a BMCEventSubscription has no conditions.
+func subscriptionNotice(o *v1alpha1.BMCEventSubscription, _ time.Time) fields {
+	if o.Status.Error == subscriptionText {
+		return nil
+	}
+	return fields{"error": subscriptionText}
+}
