@@ -69,6 +69,7 @@ type profile struct {
 	bios        []attribute
 	pendingBIOS string // last part of the path of the pending settings
 
+	emptyVolumes  bool // controllers that do no RAID show a collection of volumes too
 	systemMedia   bool // virtual media belongs to the system, else to the manager
 	bareInsert    bool // InsertMedia refuses Inserted and WriteProtected
 	needETag      bool // changes of the system want If-Match
@@ -202,7 +203,7 @@ func dell() *profile {
 			{id: "AHCI.Embedded.1-1", name: "C620 Series Chipset Family SSATA Controller"},
 		},
 		media:       []mediaShape{{"1", "Virtual Media 1", []string{"CD", "DVD", "USBStick"}}, {"2", "Virtual Media 2", []string{"CD", "DVD", "USBStick"}}},
-		systemMedia: true, raidOnReset: true, loginRefused: http.StatusUnauthorized, alreadyStatus: http.StatusConflict, resets: commonResets(), pendingBIOS: "Settings",
+		emptyVolumes: true, systemMedia: true, raidOnReset: true, loginRefused: http.StatusUnauthorized, alreadyStatus: http.StatusConflict, resets: commonResets(), pendingBIOS: "Settings",
 		bios: []attribute{
 			enumeration("ProcVirtualization", "Enabled", "Disabled"), enumeration("LogicalProc", "Enabled", "Disabled"), enumeration("SriovGlobalEnable", "Disabled", "Enabled"),
 			enumeration("BootMode", "Uefi", "Bios"),

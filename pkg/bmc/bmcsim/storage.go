@@ -52,6 +52,8 @@ func getStorage(c *call) answer {
 	ctl := obj{"MemberId": x.id, "Name": x.name, "Status": enabled()}
 	if x.raid {
 		ctl["SupportedRAIDTypes"] = raidTypes()
+	}
+	if x.raid || c.host.shape.emptyVolumes {
 		b["Volumes"] = link{c.system("Storage", x.id, "Volumes")}
 	}
 	b["StorageControllers"] = []obj{ctl}
@@ -131,7 +133,7 @@ func (c *call) applyTime() string {
 }
 
 func getVolumes(c *call) answer {
-	if c.raid() == nil {
+	if x := c.host.shape.controller(c.id(1)); x == nil || !x.raid && !c.host.shape.emptyVolumes {
 		return missing(root + "/" + c.path)
 	}
 	c.host.mu.Lock()
