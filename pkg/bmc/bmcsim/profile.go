@@ -202,7 +202,7 @@ func dell() *profile {
 			{id: "RAID.SL.3-1", name: "PERC H755 Front", raid: true, disks: []diskShape{ssd("0"), ssd("1"), hdd("2"), hdd("3")}},
 			{id: "AHCI.Embedded.1-1", name: "C620 Series Chipset Family SSATA Controller"},
 		},
-		media:       []mediaShape{{"1", "Virtual Media 1", []string{"CD", "DVD", "USBStick"}}, {"2", "Virtual Media 2", []string{"CD", "DVD", "USBStick"}}},
+		media:        []mediaShape{{"1", "Virtual Media 1", []string{"CD", "DVD", "USBStick"}}, {"2", "Virtual Media 2", []string{"CD", "DVD", "USBStick"}}},
 		emptyVolumes: true, systemMedia: true, raidOnReset: true, loginRefused: http.StatusUnauthorized, alreadyStatus: http.StatusConflict, resets: commonResets(), pendingBIOS: "Settings",
 		bios: []attribute{
 			enumeration("ProcVirtualization", "Enabled", "Disabled"), enumeration("LogicalProc", "Enabled", "Disabled"), enumeration("SriovGlobalEnable", "Disabled", "Enabled"),
