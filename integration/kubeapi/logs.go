@@ -53,34 +53,33 @@ func (h strict) WithGroup(name string) slog.Handler {
 	return strict{h.Handler.WithGroup(name), h.level}
 }
 
-// hushed does something that makes parts of the program miss each other, and
-// drops what they write about it to standard error, each through a logger of
-// its own.
-func hushed(verbosity int, do func()) {
-	if verbosity == 0 {
-		defer silence()()
-	}
-	do()
+// A stderr is this process's standard error. While everything stops, parts
+// that miss each other complain of it, each through a logger of its own; with
+// it off, that goes nowhere.
+type stderr struct {
+	verbose bool // never turned off
+	own     int  // what it was before it was turned off
+	off     bool
 }
 
-// silence sends standard error nowhere, until the function that it returns
-// is called.
-func silence() (speak func()) {
-	unchanged := func() {}
-	own, err := unix.Dup(unix.Stderr)
-	if err != nil {
-		return unchanged
+func (e *stderr) turnOff() {
+	if e.verbose || e.off {
+		return
 	}
 	nowhere, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
-		return unchanged
+		return // better too much than nothing
 	}
 	defer nowhere.Close()
-	if err := unix.Dup2(int(nowhere.Fd()), unix.Stderr); err != nil {
-		return unchanged
+	if e.own, err = unix.Dup(unix.Stderr); err != nil {
+		return
 	}
-	return func() {
-		_ = unix.Dup2(own, unix.Stderr)
-		_ = unix.Close(own)
+	e.off = unix.Dup2(int(nowhere.Fd()), unix.Stderr) == nil
+}
+
+func (e *stderr) turnOn() {
+	if e.off {
+		_ = unix.Dup2(e.own, unix.Stderr)
+		e.off = false
 	}
 }

@@ -78,9 +78,15 @@ func untilEOF(ctx context.Context, in io.Reader) context.Context {
 
 // serve runs everything until ctx ends, then stops it in the order in which
 // the parts need each other: API server and controllers, then etcd.
-func serve(ctx context.Context, cfg config, stdout io.Writer) error {
+func serve(ctx context.Context, cfg config, stdout io.Writer) (err error) {
 	quiet(cfg.verbosity)
 	tune()
+	noise := &stderr{verbose: cfg.verbosity > 0}
+	defer func() {
+		if err != nil {
+			noise.turnOn() // to say it
+		}
+	}()
 	dir, err := openFolder(cfg)
 	if err != nil {
 		return err
@@ -90,7 +96,10 @@ func serve(ctx context.Context, cfg config, stdout io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("start etcd in %s: %w", dir.path, err)
 	}
-	defer hushed(cfg.verbosity, store.stop)
+	defer func() {
+		noise.turnOff()
+		store.stop()
+	}()
 	api, err := newAPIServer(cfg, dir, store.endpoint)
 	if err != nil {
 		return err
@@ -109,11 +118,10 @@ func serve(ctx context.Context, cfg config, stdout io.Writer) error {
 	case err = <-serving:
 	case err = <-working:
 	}
-	hushed(cfg.verbosity, func() {
-		stop()
-		<-serving
-		<-working
-	})
+	noise.turnOff()
+	stop()
+	<-serving
+	<-working
 	return err
 }
 

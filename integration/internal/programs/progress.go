@@ -53,7 +53,7 @@ func (c *counter) end() {
 }
 
 func (c *counter) complaints() string {
-	return strings.Join(append(c.others, string(c.rest)), "\n")
+	return strings.TrimSpace(strings.Join(append(c.others, string(c.rest)), "\n"))
 }
 
 // isPackage tells an import path from a message of go or of the compiler: they
