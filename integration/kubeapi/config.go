@@ -17,7 +17,7 @@ type config struct {
 	tokens    string // file of further users, absolute; "" for none
 	manifests string // folder to apply before the ready line, absolute; "" for none
 	stopAtEOF bool
-	verbosity int  // of Kubernetes' and etcd's own logs; 0 leaves errors only
+	verbosity int // of Kubernetes' and etcd's own logs; 0 leaves errors only
 }
 
 func parseConfig(args []string) (config, error) {
