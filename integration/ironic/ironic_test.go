@@ -25,7 +25,7 @@ var (
 )
 
 // atOnce is how many cases run at the same time: they mostly wait.
-const atOnce = "6"
+const atOnce = "4"
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -65,7 +65,7 @@ func newLab(t *testing.T, cfg rig.Config) conform.Lab {
 		free <- m.View.Name
 	}
 	return conform.Lab{
-		URL: r.URL, Release: cfg.Release, Files: r.Files(), Poll: 300 * time.Millisecond, Patience: 4 * time.Minute,
+		URL: r.URL, Release: cfg.Release, Files: r.Files(), Poll: 300 * time.Millisecond, Patience: 10 * time.Minute,
 		Machine: func(tb testing.TB) conform.Machine {
 			tb.Helper()
 			select {

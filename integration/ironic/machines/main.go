@@ -72,7 +72,7 @@ func serve(ctx context.Context, listen string, h http.Handler) error {
 	if err != nil {
 		return err
 	}
-	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: 2 * time.Minute} // a busy Ironic takes its time
 	ended := context.AfterFunc(ctx, func() { _ = srv.Close() })
 	defer ended()
 	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
