@@ -26,7 +26,7 @@ build: ## all programs, into bin; the first time compiles Kubernetes' own code, 
 test: unit integration ## everything, under the race detector; without a container engine the last line counts what is left out
 
 unit: ## the tests that need no other process
-	CGO_ENABLED=1 go test -race ./...
+	CGO_ENABLED=1 go test -race -timeout 20m ./...
 
 integration: build ## real programs, a real Kubernetes API, real NATS, containers
 	@rm -f $(LEFT_OUT)
