@@ -34,7 +34,7 @@ func TestB10NewCredentials(t *testing.T) {
 		t.Errorf("the host is %s", s)
 	}
 
-	l.setLogin(h, "admin", canary)
+	l.machine(h).SetCredentials("admin", canary)
 	h = l.enroll(h)
 	if _, done := l.look(h, event.Enroll).(lifecycle.Finished); !done {
 		t.Error("registered with the new credentials, it wants to be again")
@@ -52,7 +52,7 @@ func TestB10NewCredentials(t *testing.T) {
 func TestNewCredentialsEndAFault(t *testing.T) {
 	l := newLab(t, ironictest.Config{}, nil)
 	h := running(l)
-	l.setLogin(h, "admin", canary)
+	l.machine(h).SetCredentials("admin", canary)
 	for range 6 {
 		l.ironic.SyncPower()
 	}

@@ -1,16 +1,12 @@
 package ironic_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"regexp"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -75,15 +71,12 @@ type lab struct {
 	hosts   sync.Map // machine by uid
 	passed  atomic.Int64
 	count   atomic.Int64
-	// given is the password that Ironic was given last, right the one that it needs.
-	given, right atomic.Value
 }
 
 // newLab is a lab; change may change what it is made of.
 func newLab(t *testing.T, cfg ironictest.Config, change func(*backend.Settings, *backend.Beside)) *lab {
 	t.Helper()
 	l := &lab{T: t, secrets: &secrets{kept: map[string]secret{}}}
-	l.right.Store("password")
 	if cfg.Now == nil {
 		cfg.Now = l.now
 	}
@@ -93,9 +86,6 @@ func newLab(t *testing.T, cfg ironictest.Config, change func(*backend.Settings, 
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Date", cfg.Now().UTC().Format(http.TimeFormat)) // Ironic's clock is the lab's
-		if l.bootDevice(w, r) {
-			return
-		}
 		i.Handler().ServeHTTP(w, r)
 	}))
 	t.Cleanup(func() {
@@ -120,40 +110,6 @@ func newLab(t *testing.T, cfg ironictest.Config, change func(*backend.Settings, 
 		t.Fatal(err)
 	}
 	return l
-}
-
-// password is what Ironic was last given for BMCs, by the body of a request.
-var password = regexp.MustCompile(`"(?:redfish_password"|/driver_info/redfish_password","value"):"([^"]*)"`)
-
-// bootDevice answers for the boot device of a node, which has Ironic log in at its
-// BMC: with the password that it was given last.
-func (l *lab) bootDevice(w http.ResponseWriter, r *http.Request) bool {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		l.Error(err)
-	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	if given := password.FindSubmatch(body); given != nil {
-		l.given.Store(string(given[1]))
-	}
-	if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/management/boot_device") {
-		return false
-	}
-	w.Header().Set("Content-Type", "application/json")
-	if given, _ := l.given.Load().(string); given != l.right.Load() {
-		w.WriteHeader(http.StatusInternalServerError)
-		_, _ = io.WriteString(w, `{"error_message": "{\"faultcode\": \"Server\", \"faultstring\": \"Redfish exception occurred. Error: HTTP GET returned code 401\"}"}`)
-		return true
-	}
-	_, _ = io.WriteString(w, `{"boot_device": "disk", "persistent": null}`)
-	return true
-}
-
-// setLogin changes the login of the machine's BMC.
-func (l *lab) setLogin(h lifecycle.Host, user, password string) {
-	l.Helper()
-	l.machine(h).SetCredentials(user, password)
-	l.right.Store(password)
 }
 
 // now is a clock that can be put forward.
