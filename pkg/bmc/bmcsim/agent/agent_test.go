@@ -166,11 +166,18 @@ func (c *conductor) beat() obj {
 	}
 }
 
+// address is where the agent said that it answers.
+func (c *conductor) address() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.callback
+}
+
 // tell gives the agent a command.
 func (c *conductor) tell(token, name string, params obj) (int, obj) {
 	c.t.Helper()
 	b, _ := json.Marshal(obj{"name": name, "params": params})
-	resp, err := http.Post(c.callback+"/v1/commands/?wait=false&agent_token="+url.QueryEscape(token), "application/json", bytes.NewReader(b)) //nolint:noctx // the test's own server
+	resp, err := http.Post(c.address()+"/v1/commands/?wait=false&agent_token="+url.QueryEscape(token), "application/json", bytes.NewReader(b)) //nolint:noctx // the test's own server
 	if err != nil {
 		return 0, nil
 	}
@@ -201,7 +208,7 @@ func (c *conductor) step(kind, name string, args obj) obj {
 // commands gives the last command in the agent's list.
 func (c *conductor) commands() obj {
 	c.t.Helper()
-	resp, err := http.Get(c.callback + "/v1/commands/") //nolint:noctx // the test's own server
+	resp, err := http.Get(c.address() + "/v1/commands/") //nolint:noctx // the test's own server
 	if err != nil {
 		c.t.Fatal(err)
 	}
