@@ -154,18 +154,15 @@ type Edit struct {
 // Empty reports whether there is nothing to change.
 func (e Edit) Empty() bool { return len(e.Set) == 0 && len(e.Drop) == 0 && e.Architecture == "" }
 
-// EditHost changes what e says and nothing else. If it takes something away or
-// fills it in, it fails with ErrConflict if somebody has changed the host
-// meanwhile, since that very thing may have been set anew.
+// EditHost changes what e says and nothing else. It fails with ErrConflict if
+// somebody has changed the host meanwhile: it may be paused now, or what is to
+// be taken away may have been set anew.
 func (c *Cluster) EditHost(ctx context.Context, o *v1alpha1.BareMetalHost, e Edit) (*v1alpha1.BareMetalHost, error) {
 	annotations := map[string]any{}
 	for k, v := range e.Set {
 		annotations[k] = v
 	}
-	meta := map[string]any{"uid": o.UID}
-	if len(e.Drop) > 0 || e.Architecture != "" {
-		meta["resourceVersion"] = o.ResourceVersion
-	}
+	meta := map[string]any{"uid": o.UID, "resourceVersion": o.ResourceVersion}
 	for _, k := range e.Drop {
 		annotations[k] = nil
 	}

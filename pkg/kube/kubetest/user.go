@@ -74,6 +74,7 @@ func (u User) change(name string, edit func(*v1alpha1.BareMetalHost), write func
 		o := u.Host(name)
 		if o == nil {
 			u.tb.Fatalf("host %s is gone", name)
+			return
 		}
 		if o.Annotations == nil {
 			o.Annotations = map[string]string{}
