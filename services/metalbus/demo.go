@@ -32,7 +32,7 @@ func (t Tool) demoCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
 			o.Data, err = newFolder(data)
-			o.Grow, o.Replicas, o.Backend = true, 1, redfish.Name
+			o.Grow, o.Backend = true, redfish.Name
 			o.Bus.Cluster = "default" // as that of up
 			if err := errors.Join(err, o.validate(cmd.Flags())); err != nil {
 				return usageError{err}

@@ -59,8 +59,6 @@ type siteOptions struct {
 	Kubeconfig, Kubeapi string
 	// Bus is a NATS server to use instead of an embedded one, if it has URLs.
 	Bus bus.Config
-	// Replicas of the streams.
-	Replicas int
 	// Listen is an address of the embedded NATS server for other programs.
 	Listen string
 	Frame  service.Config
@@ -286,8 +284,8 @@ func (s *site) awaitOrphan(ctx context.Context) error {
 // orphanPause is the pause between two looks whether an earlier run's API has stopped.
 const orphanPause = 100 * time.Millisecond
 
-// openBus starts a NATS server or finds the one that was named, makes the
-// streams, and connects the tool itself.
+// openBus starts a NATS server or finds the one that was named, and connects
+// the tool itself.
 func (s *site) openBus(ctx context.Context) error {
 	s.shared.Bus = s.Bus
 	s.shared.Bus.StateDir = s.Data.notes()
@@ -306,10 +304,23 @@ func (s *site) openBus(ctx context.Context) error {
 		return err
 	}
 	s.onClose("", s.bus.Close)
-	if _, err := s.bus.Init(ctx, bus.InitOptions{Replicas: s.Replicas, MaxBytes: laptopBytes}); err != nil {
-		return fmt.Errorf("initialize the bus: %w", err)
+	if err := s.prepareBus(ctx); err != nil {
+		return err
 	}
 	s.console.say("bus ready")
+	return nil
+}
+
+// prepareBus makes the streams, or sees that they are there on a NATS server
+// of others, who decide on replicas and bytes.
+func (s *site) prepareBus(ctx context.Context) error {
+	if len(s.Bus.URLs) == 0 {
+		_, err := s.bus.Init(ctx, bus.InitOptions{Replicas: 1, MaxBytes: laptopBytes})
+		return err
+	}
+	for _, err := range s.bus.Hosts(ctx) {
+		return err
+	}
 	return nil
 }
 

@@ -56,8 +56,7 @@ func (t Tool) upCommand() *cobra.Command {
 func (o *siteOptions) bindBus(fs *pflag.FlagSet) {
 	o.Bus.Bind(fs)
 	fs.Lookup("nats-url").DefValue, o.Bus.URLs = "[]", nil
-	fs.Lookup("nats-url").Usage = "NATS `servers` to use instead of one in this process"
-	fs.IntVar(&o.Replicas, "replicas", 1, "`number` of copies of the bus's streams")
+	fs.Lookup("nats-url").Usage = "NATS `servers` to use instead of one in this process; make the streams there with metalbus bus init"
 	_ = fs.MarkHidden("state-dir") // it is in the data folder
 	_ = fs.MarkHidden("nats-api-prefix")
 }
