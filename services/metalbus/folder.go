@@ -134,6 +134,14 @@ func (f folder) readRunning() (r running, err error) {
 	return r, err
 }
 
+// newLog begins a log, and keeps that of the last run beside it.
+func newLog(path string) (*os.File, error) {
+	if err := os.Rename(path, path+".1"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("put the last run's log aside: %w", err)
+	}
+	return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600) //nolint:gosec // in the data folder
+}
+
 func readJSON(path string, into any) (ok bool, err error) {
 	data, err := os.ReadFile(path) //nolint:gosec // in the data folder
 	if errors.Is(err, fs.ErrNotExist) {

@@ -59,7 +59,7 @@ type kubeapi struct {
 // startKubeapi starts the program with its state in dir. What it complains
 // about goes to the file log.
 func startKubeapi(program, dir, log string) (*kubeapi, error) {
-	file, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600) //nolint:gosec // in the data folder
+	file, err := newLog(log)
 	if err != nil {
 		return nil, err
 	}

@@ -5,17 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/metalbus/metalbus/deploy/crds"
 	"github.com/metalbus/metalbus/pkg/backend"
 	"github.com/metalbus/metalbus/pkg/bus"
-	"github.com/metalbus/metalbus/pkg/bus/embedded"
 	"github.com/metalbus/metalbus/pkg/kube"
 	"github.com/metalbus/metalbus/pkg/kube/setup"
 	"github.com/metalbus/metalbus/pkg/service"
@@ -168,7 +165,7 @@ func (s *site) makePlan(context.Context) error {
 
 // openFrame opens the log, the metrics and the health of the process.
 func (s *site) openFrame(ctx context.Context) error {
-	file, err := os.OpenFile(s.Data.log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	file, err := newLog(s.Data.log())
 	if err != nil {
 		return err
 	}
@@ -211,213 +208,4 @@ func (s *site) openRack(ctx context.Context) error {
 	}
 	s.console.say("%s answer at %s", r.describe(), r.url())
 	return nil
-}
-
-// openKubeAndBus starts the Kubernetes API, which takes longest, and the bus
-// meanwhile.
-func (s *site) openKubeAndBus(ctx context.Context) error {
-	kubeconfig := func(context.Context) (string, error) { return s.Kubeconfig, nil }
-	if s.Kubeconfig == "" {
-		api, err := s.startKubeapi(ctx)
-		if err != nil {
-			return err
-		}
-		kubeconfig = api.await
-	}
-	if err := s.openBus(ctx); err != nil {
-		return err
-	}
-	var err error
-	if s.kubeconfig, err = kubeconfig(ctx); err != nil {
-		return err
-	}
-	if s.cluster, err = setup.Open(ctx, s.kubeconfig); err != nil {
-		return err
-	}
-	s.console.say("Kubernetes API ready: KUBECONFIG=%s", s.kubeconfig)
-	return nil
-}
-
-func (s *site) startKubeapi(ctx context.Context) (*kubeapi, error) {
-	if err := s.awaitOrphan(ctx); err != nil {
-		return nil, err
-	}
-	api, err := startKubeapi(s.Kubeapi, s.Data.kube(), s.Data.kubeapiLog())
-	if err != nil {
-		return nil, err
-	}
-	s.console.say("starting the Kubernetes API")
-	stopping := make(chan struct{})
-	go func() {
-		select {
-		case <-api.ended:
-			s.fail(api.trouble())
-		case <-stopping:
-		}
-	}()
-	s.onClose("Kubernetes API stopped", func() error {
-		close(stopping)
-		return api.stop()
-	})
-	return api, nil
-}
-
-// awaitOrphan waits for the API of an earlier run that was killed: it takes a
-// moment to notice, and then stops.
-func (s *site) awaitOrphan(ctx context.Context) error {
-	holder := filepath.Join(s.Data.kube(), "lock")
-	ctx, cancel := context.WithTimeout(ctx, kubeapiGrace)
-	defer cancel()
-	for said := false; locked(holder); said = true {
-		if !said {
-			s.console.say("waiting for the Kubernetes API of an earlier run to stop")
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("wait for the kubeapi that holds %s to stop: %w", holder, ctx.Err())
-		case <-time.After(orphanPause):
-		}
-	}
-	return nil
-}
-
-// orphanPause is the pause between two looks whether an earlier run's API has stopped.
-const orphanPause = 100 * time.Millisecond
-
-// openBus starts a NATS server or finds the one that was named, and connects
-// the tool itself.
-func (s *site) openBus(ctx context.Context) error {
-	s.shared.Bus = s.Bus
-	s.shared.Bus.StateDir = s.Data.notes()
-	if err := os.MkdirAll(s.Data.notes(), 0o700); err != nil {
-		return err
-	}
-	if len(s.Bus.URLs) == 0 {
-		if err := s.startNATS(ctx); err != nil {
-			return err
-		}
-	}
-	cfg := s.shared.Bus
-	cfg.Name = name
-	var err error
-	if s.bus, err = bus.Connect(ctx, cfg, append(s.shared.Server, bus.WithClock(s.tool.Env.Now), bus.WithLogger(s.frame.Log))...); err != nil {
-		return err
-	}
-	s.onClose("", s.bus.Close)
-	if err := s.prepareBus(ctx); err != nil {
-		return err
-	}
-	s.console.say("bus ready")
-	return nil
-}
-
-// prepareBus makes the streams, or sees that they are there on a NATS server
-// of others, who decide on replicas and bytes.
-func (s *site) prepareBus(ctx context.Context) error {
-	if len(s.Bus.URLs) == 0 {
-		_, err := s.bus.Init(ctx, bus.InitOptions{Replicas: 1, MaxBytes: laptopBytes})
-		return err
-	}
-	for _, err := range s.bus.Hosts(ctx) {
-		return err
-	}
-	return nil
-}
-
-// laptopBytes is what the streams may hold: enough for ten thousand hosts.
-const laptopBytes = 2 << 30
-
-func (s *site) startNATS(ctx context.Context) error {
-	server, err := embedded.Start(embedded.Config{Dir: s.Data.nats(), SyncAlways: true, Listen: s.Listen})
-	if err != nil {
-		return err
-	}
-	s.onClose("bus stopped", func() error { server.Stop(); return nil })
-	way, err := openSocket(ctx, s.Data.path("nats.sock"), server)
-	if err != nil {
-		return err
-	}
-	s.onClose("", way.close)
-	s.shared.Server = []bus.Option{bus.WithServer(server)}
-	s.socket = way.path
-	if s.Listen != "" {
-		s.console.say("NATS listens at %s", server.URL())
-	}
-	return nil
-}
-
-// prepareCluster brings our kinds and the namespace to the cluster.
-func (s *site) prepareCluster(ctx context.Context) error {
-	kinds, err := s.cluster.ApplyCRDs(ctx, crds.FS)
-	if err != nil {
-		return err
-	}
-	s.console.say("%s of objects served", count(kinds, "kind"))
-	return s.cluster.EnsureNamespace(ctx, s.Namespace)
-}
-
-func (s *site) openBackends(ctx context.Context) error {
-	s.shared.Kube = kube.Config{Access: kube.Access{Kubeconfig: s.kubeconfig}, Identity: name + "-up", LeaseNamespace: s.Namespace}
-	if s.Kubeconfig != "" {
-		s.shared.Kube.Namespaces = []string{s.Namespace} // the others are somebody's
-	}
-	delay := time.Duration(s.Rack.Delay * float64(bootTime()))
-	set, stop, err := s.tool.OpenBackends(s.Backend, delay, s.shared.Kube.Access, s.tool.Env.Now)
-	if err != nil {
-		return err
-	}
-	s.shared.Backends = set
-	s.onClose("", func() error { stop(context.WithoutCancel(ctx)); return nil })
-	return nil
-}
-
-// tellOthers writes down how other processes reach the installation.
-func (s *site) tellOthers(context.Context) error {
-	b := s.shared.Bus
-	err := writeJSON(s.Data.running(), running{
-		Socket: s.socket, URLs: b.URLs, Auth: b.Auth, TLS: b.TLS, APIPrefix: b.APIPrefix, Cluster: b.Cluster,
-		Kubeconfig: s.kubeconfig, Simulator: s.rack.url(),
-	})
-	s.onClose("", func() error { return os.Remove(s.Data.running()) })
-	return err
-}
-
-// startServices runs the services until ctx ends.
-func (s *site) startServices(ctx context.Context) {
-	var all sync.WaitGroup
-	for _, one := range s.tool.Services {
-		f := s.frame.For(one.Name)
-		f.Metrics = both{f.Metrics, prometheus.WrapRegistererWith(prometheus.Labels{"service": one.Name}, s.counts)}
-		all.Go(func() {
-			if err := one.Run(ctx, f, s.shared); ctx.Err() == nil {
-				s.fail(fmt.Errorf("%s ended: %w; see %s", one.Name, err, s.Data.log()))
-			}
-		})
-	}
-	s.onClose("services stopped, with nothing left in hand", func() error {
-		s.fail(nil)
-		all.Wait()
-		return nil
-	})
-	s.console.say("%s running", count(len(s.tool.Services), "service"))
-}
-
-// declare declares the hosts of the rack that have not been declared yet.
-// Those that have stay as they are, also where somebody has deleted them.
-func (s *site) declare(ctx context.Context) error {
-	hosts := len(s.rack.sim.Hosts())
-	if hosts <= s.plan.Declared {
-		s.console.say("%s declared by an earlier run stay as they are", count(hosts, "host"))
-		return nil
-	}
-	manifests, err := s.rack.manifests(s.plan.Declared, s.Namespace, s.Image)
-	if err != nil {
-		return err
-	}
-	if _, err := s.cluster.CreateMissing(ctx, manifests, func(int) {}); err != nil {
-		return err
-	}
-	s.console.say("%s declared in namespace %s", count(hosts-s.plan.Declared, "host"), s.Namespace)
-	s.plan.Declared = hosts
-	return s.Data.writePlan(s.plan)
 }
