@@ -70,6 +70,9 @@ func (d draft) stored(seq uint64) lifecycle.Host {
 	})
 }
 
+// publishTries is how often an append is sent that is not answered.
+const publishTries = 2
+
 // publish stores the message if the host's head is still what it was, and
 // tries once more if the answer does not come. What is appended is told apart
 // from the same decision of another process by the message id, which is new
@@ -78,12 +81,12 @@ func (b *Bus) publish(ctx context.Context, m *nats.Msg, h lifecycle.Host) (seq u
 	own := attr(m.Header, "id") + "/" + b.nonce()
 	m.Header[nats.MsgIdHdr] = []string{own}
 	filter := b.subj.host(h.UID)
-	for doubtful := false; ; doubtful = true {
+	for try := range publishTries {
 		ack, err := b.tryPublish(ctx, m, jetstream.WithExpectLastSequenceForSubject(h.Head, filter))
 		switch {
 		case err == nil:
 			return ack.Sequence, nil
-		case isConflict(err) && doubtful:
+		case try > 0 && (isConflict(err) || isInProcess(err)):
 			return b.storedBefore(ctx, h.UID, own)
 		case isConflict(err):
 			b.m.conflicts.Inc()
@@ -92,10 +95,11 @@ func (b *Bus) publish(ctx context.Context, m *nats.Msg, h lifecycle.Host) (seq u
 			return 0, err
 		}
 		b.reconnect(ctx)
-		if doubtful || ctx.Err() != nil {
-			return 0, fmt.Errorf("%w: %w", ErrUnanswered, err)
+		if ctx.Err() != nil {
+			break
 		}
 	}
+	return 0, ErrUnanswered
 }
 
 func (b *Bus) tryPublish(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
@@ -112,11 +116,14 @@ func (b *Bus) tryPublish(ctx context.Context, m *nats.Msg, opts ...jetstream.Pub
 	return ack, err
 }
 
-// errCodeStreamFull: the limit of bytes is reached, and the stream discards new messages.
-const errCodeStreamFull jetstream.ErrorCode = 10077
+// Codes of the server that its library does not name.
+const (
+	errCodeStreamFull jetstream.ErrorCode = 10077 // the limit of bytes is reached, and new messages are discarded
+	errCodeInProcess  jetstream.ErrorCode = 10158 // a message of this id is on its way into the stream
+)
 
-// storedBefore looks whether the host's newest event is the one that an
-// unanswered try of ours has stored.
+// storedBefore looks whether an unanswered try of ours has stored its event. If
+// it is not there it may be yet, since the try may still be under way.
 func (b *Bus) storedBefore(ctx context.Context, uid, own string) (uint64, error) {
 	messages, err := b.newest(ctx, 0, sectionsExpected, b.subj.sections(uid))
 	if err != nil {
@@ -127,8 +134,13 @@ func (b *Bus) storedBefore(ctx context.Context, uid, own string) (uint64, error)
 			return m.seq, nil
 		}
 	}
-	b.m.conflicts.Inc()
-	return 0, ErrConflict
+	return 0, ErrUnanswered
+}
+
+// isInProcess reports whether an earlier try of ours is still under way.
+func isInProcess(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.ErrorCode == errCodeInProcess
 }
 
 func isConflict(err error) bool {
