@@ -2,12 +2,14 @@ package kubetest
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 )
 
@@ -192,4 +194,19 @@ func status(code int, reason, message string) object {
 		o["details"] = object{"causes": []any{object{"reason": "FieldValueInvalid", "field": message}}}
 	}
 	return o
+}
+
+// Fill stores many Secrets at once.
+func (s *Server) Fill(n int, secret func(int) *corev1.Secret) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range n {
+		var o object
+		if err := recode(secret(i), &o); err != nil {
+			panic(err) // of our own types
+		}
+		m := meta(o)
+		o["apiVersion"], o["kind"] = "v1", "Secret"
+		s.store("ADDED", path{"secrets", fmt.Sprint(m["namespace"]), fmt.Sprint(m["name"])}, o)
+	}
 }
