@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -140,12 +141,16 @@ func (c *Cluster) replaceHardware(ctx context.Context, doing string, want *v1alp
 	if there.DeletionTimestamp != nil {
 		return fmt.Errorf("%s: it is being deleted: %w", doing, ErrConflict)
 	}
+	was := there.DeepCopy()
 	there.Spec = want.Spec
 	if !slices.Contains(there.Finalizers, v1alpha1.HardwareDataFinalizer) {
 		there.Finalizers = append(there.Finalizers, v1alpha1.HardwareDataFinalizer)
 	}
 	there.OwnerReferences = slices.DeleteFunc(there.OwnerReferences, func(r metav1.OwnerReference) bool { return r.Kind == "BareMetalHost" })
 	there.OwnerReferences = append(there.OwnerReferences, want.OwnerReferences...)
+	if apiequality.Semantic.DeepEqual(was, there) {
+		return nil
+	}
 	return c.write(ctx, writeHardwareData, doing, func(ctx context.Context) error { return c.client.Update(ctx, there) })
 }
 
