@@ -65,10 +65,10 @@ func (s *schemas) view(section event.Section) sectionView {
 		}
 		kind, phase := operation(f.Name)
 		what, _, _ := strings.Cut(f.Meaning, ": ")
-		switch phase {
-		case "":
+		if phase == "" {
 			v.Facts = append(v.Facts, entry{event.Type(section, f.Name), cell(f.Meaning)})
-		case event.Started:
+		}
+		if phase == event.Started {
 			v.Operations = append(v.Operations, entry{string(kind), cell(what)})
 		}
 	}
