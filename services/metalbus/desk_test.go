@@ -2,7 +2,9 @@ package metalbus_test
 
 import (
 	"bytes"
+	"context"
 	"flag"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -146,4 +148,18 @@ func run(t *testing.T, env map[string]string, now func() time.Time, args ...stri
 		Now: now, Out: &stdout, Err: &stderr,
 	}}.Execute(t.Context())
 	return code, stdout.String(), stderr.String()
+}
+
+// follow runs `metalbus events -f` until ctx ends.
+func (d *desk) follow(ctx context.Context, out io.Writer) (code int) {
+	return metalbus.Tool{Program: "metalbus", Env: service.Environment{
+		Args: []string{"events", "-f", "--since", "0", "--data", d.data}, Lookup: func(string) (string, bool) { return "", false },
+		Now: func() time.Time { return d.now }, Out: out, Err: io.Discard,
+	}}.Execute(ctx)
+}
+
+// append adds a fact to a host.
+func (d *desk) append(uid string, f lifecycle.Fact) {
+	d.t.Helper()
+	bustest.Append(d.t, d.bus, uid, fact(f))
 }

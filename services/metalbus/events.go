@@ -3,6 +3,7 @@ package metalbus
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -71,18 +72,19 @@ func (t Tool) events(ctx context.Context, log hostLog, o eventsOptions) error {
 			filter.UID = known[0].UID // others of the name may be in the history alone: all is read then
 		}
 	}
+	var unread []error
 	for e, err := range log.History(ctx, filter, o.follow) {
-		if err != nil {
-			return err
-		}
-		if o.host != "" && e.Subject() != o.host {
-			continue
-		}
-		if err := writeEvent(t.Env.Out, e, o.format); err != nil {
-			return err
+		switch {
+		case err != nil:
+			unread = append(unread, err) // there may be others that can be read
+		case o.host != "" && e.Subject() != o.host:
+		default:
+			if err := writeEvent(t.Env.Out, e, o.format); err != nil {
+				return err
+			}
 		}
 	}
-	return nil
+	return errors.Join(unread...)
 }
 
 // wholeType is the type of a CloudEvent that a short pattern stands for.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"strings"
 	"time"
 
 	cloudevents "github.com/cloudevents/sdk-go/v2/event"
@@ -59,7 +60,7 @@ func Frame(hosts []lifecycle.Host, events []cloudevents.Event) []string {
 func Line(hosts []lifecycle.Host) string { return fleetOf(hosts, nil).summary().line() }
 
 func fleetOf(hosts []lifecycle.Host, events []cloudevents.Event) *fleet {
-	f := &fleet{now: func() time.Time { return time.Time{} }, hosts: map[string]lifecycle.Host{}, stale: map[string]bool{}}
+	f := &fleet{now: func() time.Time { return time.Time{} }, hosts: map[string]lifecycle.Host{}, stale: map[string]bool{}, trouble: map[string]error{}}
 	for _, e := range events {
 		f.hear(readRecord(e))
 	}
@@ -113,3 +114,33 @@ func Socket(ctx context.Context, path string, server pipes) (at string, closeSoc
 
 // Reachable is the host of an address as clients name it.
 func Reachable(listen string) string { return reachable(listen) }
+
+// Log is the bus as people look at it.
+type Log = hostLog
+
+// Present are the names of the hosts that are there, and of those that cannot be read.
+func Present(ctx context.Context, log Log) (names []string, broken, err error) {
+	hosts, broken, err := presentHosts(ctx, log, "")
+	for _, h := range hosts {
+		names = append(names, h.Name())
+	}
+	return names, broken, err
+}
+
+// Fleet follows hosts.
+type Fleet struct{ f *fleet }
+
+// NewFleet reads all hosts.
+func NewFleet(ctx context.Context, log Log, now func() time.Time) (*Fleet, error) {
+	f, err := newFleet(ctx, log, now)
+	return &Fleet{f}, err
+}
+
+// Follow hears events until ctx ends.
+func (f *Fleet) Follow(ctx context.Context) { f.f.follow(ctx, time.Time{}) }
+
+// Frame reads the hosts that have a newer event, and shows them all.
+func (f *Fleet) Frame(ctx context.Context) string {
+	f.f.refresh(ctx)
+	return strings.Join(f.f.summary().frame(newStyles(io.Discard), "title"), "\n")
+}

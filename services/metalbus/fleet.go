@@ -37,34 +37,71 @@ type fleet struct {
 	log hostLog
 	now func() time.Time
 
-	mu     sync.Mutex
-	hosts  map[string]lifecycle.Host // by uid
-	stale  map[string]bool           // uids that have a newer event
-	recent []record                  // the newest last
-	seen   []time.Time               // when events came, within rateWindow
+	mu      sync.Mutex
+	hosts   map[string]lifecycle.Host // by uid
+	stale   map[string]bool           // uids that have a newer event
+	recent  []record                  // the newest last
+	seen    []time.Time               // when events came, within rateWindow
+	trouble map[string]error          // by uid, "" for all hosts
+}
+
+// readHosts are all hosts that can be read. broken says which cannot; err is
+// trouble with all of them.
+func readHosts(ctx context.Context, log hostLog) (hosts []lifecycle.Host, broken map[string]error, err error) {
+	broken = map[string]error{}
+	for h, err := range log.Hosts(ctx) {
+		switch {
+		case err == nil:
+			hosts = append(hosts, h)
+		case h.UID != "":
+			broken[h.UID] = err
+		default:
+			return hosts, broken, err
+		}
+	}
+	return hosts, broken, nil
 }
 
 // newFleet reads all hosts.
 func newFleet(ctx context.Context, log hostLog, now func() time.Time) (*fleet, error) {
 	f := &fleet{log: log, now: now, hosts: map[string]lifecycle.Host{}, stale: map[string]bool{}}
-	for h, err := range log.Hosts(ctx) {
-		if err != nil {
-			return nil, err
-		}
+	hosts, broken, err := readHosts(ctx, log)
+	for _, h := range hosts {
 		f.hosts[h.UID] = h
 	}
-	return f, nil
+	f.trouble = broken
+	return f, err
 }
 
-// follow hears the events from since on until ctx ends.
-func (f *fleet) follow(ctx context.Context, since time.Time) error {
-	for e, err := range f.log.History(ctx, bus.HistoryFilter{Since: since}, true) {
-		if err != nil {
-			return err
+// followPause is the pause before the history is asked again after trouble.
+const followPause = time.Second
+
+// follow hears the events from since on until ctx ends. What it heard already
+// does no harm.
+func (f *fleet) follow(ctx context.Context, since time.Time) {
+	for ctx.Err() == nil {
+		for e, err := range f.log.History(ctx, bus.HistoryFilter{Since: since}, true) {
+			f.note("", err)
+			if err == nil {
+				f.hear(readRecord(e))
+			}
 		}
-		f.hear(readRecord(e))
+		select {
+		case <-ctx.Done():
+		case <-time.After(followPause):
+		}
 	}
-	return nil
+}
+
+// note remembers the trouble with a host, or with all; nil ends it.
+func (f *fleet) note(uid string, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err == nil {
+		delete(f.trouble, uid)
+		return
+	}
+	f.trouble[uid] = err
 }
 
 func (f *fleet) hear(r record) {
@@ -81,22 +118,24 @@ func (f *fleet) hear(r record) {
 	f.seen = append(f.seen, f.now())
 }
 
-// refresh reads the hosts that have a newer event.
-func (f *fleet) refresh(ctx context.Context) error {
+// refresh reads the hosts that have a newer event. One that cannot be read now
+// is tried again the next time.
+func (f *fleet) refresh(ctx context.Context) {
 	f.mu.Lock()
 	stale := f.stale
 	f.stale = map[string]bool{}
 	f.mu.Unlock()
 	for uid := range stale {
 		h, err := f.log.Load(ctx, uid)
-		if err != nil {
-			return err
-		}
+		f.note(uid, err)
 		f.mu.Lock()
-		f.hosts[uid] = h
+		if err != nil {
+			f.stale[uid] = true
+		} else {
+			f.hosts[uid] = h
+		}
 		f.mu.Unlock()
 	}
-	return nil
 }
 
 // summary is the fleet at a moment.
@@ -111,6 +150,8 @@ type summary struct {
 	Recent []record
 	// Rate is how many events there were a second lately.
 	Rate float64
+	// Trouble is what keeps the fleet from being known in whole, by host.
+	Trouble []error
 }
 
 func (f *fleet) summary() summary {
@@ -131,6 +172,9 @@ func (f *fleet) summary() summary {
 		}
 	}
 	slices.SortFunc(s.Troubled, byName)
+	for _, uid := range slices.Sorted(maps.Keys(f.trouble)) {
+		s.Trouble = append(s.Trouble, f.trouble[uid])
+	}
 	return s
 }
 

@@ -24,7 +24,7 @@ func (s summary) frame(st styles, title string) []string {
 			lines = append(lines, strings.TrimRight(fmt.Sprintf("  %-28s %5d  %s", state(stage), n, st.bar(stage, n, s.Total)), " "))
 		}
 	}
-	if len(s.Troubled) > 0 {
+	if len(s.Troubled)+len(s.Trouble) > 0 {
 		lines = append(lines, "", st.title.Render("Problems"))
 		lines = append(lines, s.troubles(st)...)
 	}
@@ -39,6 +39,9 @@ func (s summary) frame(st styles, title string) []string {
 
 func (s summary) troubles(st styles) []string {
 	var lines []string
+	for _, err := range s.Trouble[:min(len(s.Trouble), shownTroubles)] {
+		lines = append(lines, "  "+st.bad.Render(err.Error()))
+	}
 	for i, h := range s.Troubled {
 		if i == shownTroubles {
 			return append(lines, fmt.Sprintf("  and %s more: metalbus host list", count(len(s.Troubled)-i, "host")))

@@ -2,7 +2,9 @@ package metalbus
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -22,14 +24,13 @@ func findHosts(ctx context.Context, log hostLog, host string) ([]lifecycle.Host,
 	if namespace, short, ok := strings.Cut(host, "/"); !ok || namespace == "" || short == "" {
 		return nil, usageError{fmt.Errorf("host %q: want <namespace>/<name>", host)}
 	}
-	var found []lifecycle.Host
-	for h, err := range log.Hosts(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		if h.Name() == host {
-			found = append(found, h)
-		}
+	found, broken, err := readHosts(ctx, log)
+	if err != nil {
+		return nil, err
+	}
+	found = slices.DeleteFunc(found, func(h lifecycle.Host) bool { return h.Name() != host })
+	if len(found) == 0 && len(broken) > 0 { // it may be one of them
+		return nil, errors.Join(slices.Collect(maps.Values(broken))...)
 	}
 	slices.SortStableFunc(found, func(a, b lifecycle.Host) int {
 		if gone(a) != gone(b) {

@@ -3,8 +3,10 @@ package metalbus
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -29,11 +31,11 @@ func (t Tool) hostListCommand() *cobra.Command {
 				return err
 			}
 			defer c.close()
-			hosts, err := presentHosts(cmd.Context(), c, namespace)
+			hosts, broken, err := presentHosts(cmd.Context(), c, namespace)
 			if err != nil {
 				return err
 			}
-			return writeHosts(t.Env.Out, hosts, format, t.Env.Now())
+			return errors.Join(writeHosts(t.Env.Out, hosts, format, t.Env.Now()), broken)
 		},
 	}
 	fs := cmd.Flags()
@@ -52,18 +54,16 @@ func oneOf(flag, value string, allowed ...string) error {
 }
 
 // presentHosts are the hosts that are there, by name; of all namespaces for "".
-func presentHosts(ctx context.Context, log hostLog, namespace string) ([]lifecycle.Host, error) {
-	var hosts []lifecycle.Host
-	for h, err := range log.Hosts(ctx) {
-		if err != nil {
-			return nil, err
-		}
+// broken tells of those that cannot be read.
+func presentHosts(ctx context.Context, log hostLog, namespace string) (hosts []lifecycle.Host, broken, err error) {
+	all, unread, err := readHosts(ctx, log)
+	for _, h := range all {
 		if !gone(h) && (namespace == "" || h.Intent.Namespace == namespace) {
 			hosts = append(hosts, h)
 		}
 	}
 	slices.SortFunc(hosts, byName)
-	return hosts, nil
+	return hosts, errors.Join(slices.Collect(maps.Values(unread))...), err
 }
 
 // hostLine is a host in a list; its JSON is for programs.

@@ -2,6 +2,7 @@ package metalbus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -31,13 +32,10 @@ func (t Tool) hostShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			story, err := storyOf(cmd.Context(), c, h.UID)
-			if err != nil {
-				return err
-			}
+			story, unread := storyOf(cmd.Context(), c, h.UID)
 			p := page{host: h, story: story, now: t.Env.Now()}
 			p.object, p.trouble = c.object(cmd.Context(), h)
-			return p.write(t.Env.Out, newStyles(t.Env.Out))
+			return errors.Join(p.write(t.Env.Out, newStyles(t.Env.Out)), unread)
 		},
 	}
 	r = t.newReach(cmd.Flags())
@@ -45,16 +43,16 @@ func (t Tool) hostShowCommand() *cobra.Command {
 	return cmd
 }
 
-// storyOf are all events of a host.
-func storyOf(ctx context.Context, log hostLog, uid string) ([]record, error) {
-	var story []record
+// storyOf are all events of a host that can be read; unread tells of the others.
+func storyOf(ctx context.Context, log hostLog, uid string) (story []record, unread error) {
 	for e, err := range log.History(ctx, bus.HistoryFilter{UID: uid}, false) {
 		if err != nil {
-			return nil, err
+			unread = errors.Join(unread, err)
+			continue
 		}
 		story = append(story, readRecord(e))
 	}
-	return story, nil
+	return story, unread
 }
 
 // object is the host's object in Kubernetes, or why it is not known.

@@ -26,7 +26,7 @@ type watcher struct {
 	below []string
 
 	line string            // the last one
-	told map[string]string // the last problem told of a host
+	told map[string]string // the last problem told of a host, and troubles by themselves
 }
 
 // newWatcher begins to follow the hosts.
@@ -36,11 +36,7 @@ func (s *site) newWatcher(ctx context.Context, title string) (*watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	go func() {
-		if err := f.follow(ctx, since); err != nil && ctx.Err() == nil {
-			s.fail(fmt.Errorf("follow the events: %w", err))
-		}
-	}()
+	go f.follow(ctx, since)
 	return &watcher{site: s, fleet: f, title: title, told: map[string]string{}}, nil
 }
 
@@ -82,9 +78,7 @@ func (w *watcher) show(ctx context.Context, enough func(summary) (bool, error)) 
 	ticks := time.NewTicker(paintEvery)
 	defer ticks.Stop()
 	for shown := w.tool.Env.Now(); ; {
-		if err := w.fleet.refresh(ctx); err != nil {
-			return cause(ctx, err)
-		}
+		w.fleet.refresh(ctx)
 		s := w.fleet.summary()
 		ended, err := enough(s)
 		if now := w.tool.Env.Now(); ended || now.Sub(shown) >= every {
@@ -108,6 +102,12 @@ func (w *watcher) tell(s summary) {
 		title := fmt.Sprintf("%s  %s", w.title, seconds(w.tool.Env.Now().Sub(w.console.began)))
 		w.console.show(append(s.frame(w.console.style, title), w.below...))
 		return
+	}
+	for _, err := range s.Trouble {
+		if text := err.Error(); w.told[text] == "" {
+			w.told[text] = text
+			w.console.say("%s", text)
+		}
 	}
 	for _, h := range s.Troubled {
 		if text := lifecycle.Message(*lifecycle.Problem(h)); w.told[h.UID] != text {
