@@ -18,13 +18,19 @@ func (o *operation) cleanAutomatically() error {
 		}
 		return o.arrive(available)
 	}
-	return o.clean(stepsOf([]any{obj{"interface": "deploy", "step": "erase_devices_metadata", "priority": 10}}))
+	return o.clean(cleaningFlow("automated cleaning", "Automated Cleaning"), stepsOf([]any{obj{"interface": "deploy", "step": "erase_devices_metadata", "priority": 10}}))
 }
 
 // cleanManually is cleaning by the caller's steps.
-func (o *operation) cleanManually() error { return o.clean(stepsOf(o.body["clean_steps"])) }
+func (o *operation) cleanManually() error {
+	return o.clean(cleaningFlow("manual cleaning", "Manual Cleaning"), stepsOf(o.body["clean_steps"]))
+}
 
-func (o *operation) clean(steps []step) error {
+func cleaningFlow(name, title string) flow {
+	return flow{name: name, title: title, kind: "clean", wait: cleanWait, wake: cleaning}
+}
+
+func (o *operation) clean(f flow, steps []step) error {
 	if err := o.with(func(n *node) { n.state.target = o.target }); err != nil {
 		return err
 	}
@@ -47,7 +53,7 @@ func (o *operation) clean(steps []step) error {
 	if unknown != nil {
 		return o.failClean("Node failed to start the first cleaning step: node does not support this clean step: %s", unknown.python())
 	}
-	if err := o.run("clean", cleanWait, cleaning, steps, own); err != nil {
+	if err := o.run(f, steps, own); err != nil {
 		return o.failCleanStep(err)
 	}
 	return o.cleaned(withAgent)

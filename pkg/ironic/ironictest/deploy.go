@@ -87,7 +87,7 @@ func (o *operation) deployByAgent(how string) error {
 	if unknown != nil {
 		return o.failDeploy("Failed to validate in-band deploy steps: node does not support this deploy step: %s", unknown.python())
 	}
-	if err := o.run("deploy", deployWait, deploying, steps, own); err != nil {
+	if err := o.run(flow{name: "deployment", title: "Deployment", kind: "deploy", wait: deployWait, wake: deploying}, steps, own); err != nil {
 		name := "deploy.deploy"
 		if f, isStep := errors.AsType[*stepError](err); isStep {
 			name = f.step.String()

@@ -107,12 +107,16 @@ func (i *Ironic) answer(header http.Header, c *call, h handler) answer {
 		return a
 	}
 	header.Set("Date", i.cfg.Now().UTC().Format(http.TimeFormat))
-	header.Set(minimumHeader, "1.1")
-	header.Set(maximumHeader, fmt.Sprintf("1.%d", i.cfg.NewestMinor))
+	if c.r.URL.Path != "/" || i.cfg.Release >= Ironic29 {
+		header.Set(minimumHeader, "1.1")
+		header.Set(maximumHeader, fmt.Sprintf("1.%d", i.cfg.NewestMinor))
+	}
 	if err := c.negotiate(); err != nil {
 		return answerOf(err)
 	}
-	header.Set(versionHeader, fmt.Sprintf("1.%d", c.minor))
+	if c.r.URL.Path != "/" || i.cfg.Release >= Ironic29 {
+		header.Set(versionHeader, fmt.Sprintf("1.%d", c.minor))
+	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	a, err := h(c)

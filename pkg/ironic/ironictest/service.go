@@ -24,7 +24,7 @@ func (o *operation) service() error {
 	if unknown != nil {
 		return o.failService("Node failed to start the first service step: node does not support this service step: %s", unknown.python())
 	}
-	if err := o.run("service", serviceWait, servicing, steps, own); err != nil {
+	if err := o.run(flow{name: "servicing", title: "Servicing", kind: "service", wait: serviceWait, wake: servicing}, steps, own); err != nil {
 		return o.failServiceStep(err)
 	}
 	return o.serviced(withAgent)

@@ -98,27 +98,73 @@ type stepError struct {
 func (e *stepError) Error() string { return e.err.Error() }
 func (e *stepError) Unwrap() error { return e.err }
 
-// run carries out steps, one after the other, on a node that is locked in wake and
-// waits in wait. The error is a *stepError.
-func (o *operation) run(kind, wait, wake string, steps []step, own []bool) error {
+// flow is what steps are part of.
+type flow struct {
+	name, title string // as the history calls it
+	kind        string // "clean", "deploy" or "service"
+	wait, wake  string // states in which the node waits, and in which it is locked
+}
+
+// tell writes into the node's history how a flow goes, as newer releases do: its
+// "start", its "end", or the step at which it broke off.
+func (o *operation) tell(f flow, what string, steps []step, brokeOff string) error {
+	if o.i.cfg.Release < Ironic39 {
+		return nil
+	}
+	text, severity := fmt.Sprintf("Starting %s with steps=%s", f.name, pythonSteps(steps)), "INFO"
+	switch {
+	case brokeOff != "":
+		text, severity = fmt.Sprintf("%s aborted at step '%s' with steps=%s", f.title, brokeOff, pythonSteps(steps)), "ERROR"
+	case what == "end":
+		text = fmt.Sprintf("%s completed successfully with steps=%s", f.title, pythonSteps(steps))
+	}
+	return o.with(func(n *node) { o.i.record(n, strings.ReplaceAll(f.name, " ", "_")+"_"+what, severity, text) })
+}
+
+func pythonSteps(steps []step) string {
+	shown := make([]string, 0, len(steps))
+	for _, s := range steps {
+		shown = append(shown, s.python())
+	}
+	return "[" + strings.Join(shown, ", ") + "]"
+}
+
+// run carries out steps, one after the other, on a node that is locked. The error is a
+// *stepError.
+func (o *operation) run(f flow, steps []step, own []bool) error {
+	if err := o.tell(f, "start", steps, ""); err != nil {
+		return err
+	}
+	if err := o.runAll(f, steps, own); err != nil {
+		return err
+	}
+	return o.tell(f, "end", steps, "")
+}
+
+func (o *operation) runAll(f flow, steps []step, own []bool) error {
 	for k, s := range steps {
 		if err := o.with(func(n *node) { n.state.step = s.raw }); err != nil {
 			return &stepError{step: s, err: err}
 		}
-		carry := o.runOwn
 		if !own[k] {
-			carry = func(s step, wait, wake string) error { return o.runInAgent(kind, s, wait, wake) }
+			if err := o.runInAgent(f, s); err != nil {
+				return &stepError{step: s, byAgent: true, err: err}
+			}
+			continue
 		}
-		if err := carry(s, wait, wake); err != nil {
-			return &stepError{step: s, byAgent: !own[k], err: err}
+		if err := o.runOwn(s, f.wait, f.wake); err != nil {
+			if err := o.tell(f, "end", steps, s.name); err != nil {
+				return err
+			}
+			return &stepError{step: s, err: err}
 		}
 	}
 	return o.with(func(n *node) { n.state.step = nil })
 }
 
 // runInAgent has the agent carry out a step.
-func (o *operation) runInAgent(kind string, s step, wait, wake string) error {
-	if err := o.goTo(wait); err != nil {
+func (o *operation) runInAgent(f flow, s step) error {
+	if err := o.goTo(f.wait); err != nil {
 		return err
 	}
 	took := o.i.cfg.Delays.Step
@@ -136,7 +182,7 @@ func (o *operation) runInAgent(kind string, s step, wait, wake string) error {
 		return err
 	}
 	var failure error
-	if err := o.look(func(m *Machine) { failure = o.stepInAgent(m, kind, s, instance) }); err != nil {
+	if err := o.look(func(m *Machine) { failure = o.stepInAgent(m, f.kind, s, instance) }); err != nil {
 		return err
 	}
 	if err := o.hearAgent(); err != nil {
@@ -147,7 +193,7 @@ func (o *operation) runInAgent(kind string, s step, wait, wake string) error {
 			return err
 		}
 	}
-	if err := o.goTo(wake); err != nil {
+	if err := o.goTo(f.wake); err != nil {
 		return err
 	}
 	return failure

@@ -30,8 +30,12 @@ func versions(c *session) {
 		if version["version"] != newest || version["min_version"] != "1.1" {
 			c.Errorf("GET %s says %v, want 1.1 to %s", path, version, newest)
 		}
-		if got := r.header.Get("X-OpenStack-Ironic-API-Maximum-Version"); got != newest {
-			c.Errorf("GET %s: the header says %q, want %q", path, got, newest)
+		want := newest
+		if path == "/" && !c.since(r29) {
+			want = "" // only the body tells it
+		}
+		if got := r.header.Get("X-OpenStack-Ironic-API-Maximum-Version"); got != want {
+			c.Errorf("GET %s: the header says %q, want %q", path, got, want)
 		}
 	}
 	asked := map[string]struct {

@@ -41,6 +41,13 @@ func wholeLife(c *session) {
 	if v := m.Look(c); v.On || v.Disk != "" || v.Erases != 2 {
 		c.Errorf("undeployed: %+v", v)
 	}
+	// newer releases write down what went well, too
+	told := strings.Join(c.history(u), "\n")
+	for _, text := range []string{"Automated Cleaning completed successfully", "Starting deployment with steps", "Deployment completed successfully"} {
+		if strings.Contains(told, text) != c.since(r39) {
+			c.Errorf("history says %q: %v", text, !c.since(r39))
+		}
+	}
 	c.verb(u, "manage", nil)
 	c.until(u, "manageable")
 	c.patch(u, "/automated_clean", false)

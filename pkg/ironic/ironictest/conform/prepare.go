@@ -304,6 +304,9 @@ func failedCleaning(c *session) {
 	c.clean(u, biosStep("NoSuch", "x"))
 	c.fields(c.until(u, "clean failed"), obj{"maintenance": true, "fault": "clean failure"})
 	c.said(u, "NoSuch")
+	if told := strings.Join(c.history(u), "\n"); strings.Contains(told, "Manual Cleaning aborted at step 'apply_configuration'") != c.since(r39) {
+		c.Errorf("history says %s", told)
+	}
 	c.unmaintained(u)
 	c.verb(u, "manage", nil)
 	c.until(u, "manageable")
