@@ -67,7 +67,7 @@ func (b *Backend) Look(ctx context.Context, k event.Kind, h lifecycle.Host) (lif
 
 // wanted is what the tables decide by, but for the node.
 func (b *Backend) wanted(ctx context.Context, k event.Kind, h lifecycle.Host) (view, error) {
-	v := view{kind: k, host: h, set: b.set}
+	v := view{kind: k, host: h, set: b.set, now: b.beside.Now()}
 	var err error
 	if v.version, err = b.client.Version(ctx); err != nil {
 		return view{}, err
@@ -197,11 +197,11 @@ func (v view) mayHaveFailed() bool {
 	n := v.node
 	switch v.kind {
 	case event.PowerOn:
-		return n.PowerState != ironic.PowerOn && n.TargetPowerState == ""
+		return n.PowerState != ironic.PowerOn && !v.changing()
 	case event.PowerOff:
-		return n.PowerState != ironic.PowerOff && n.TargetPowerState == "" && !v.occupied()
+		return n.PowerState != ironic.PowerOff && !v.changing() && !v.occupied()
 	case event.Reboot:
-		return n.TargetPowerState == ""
+		return !v.changing()
 	case event.Enroll:
 		return n.ProvisionState == ironic.StateEnroll && v.did(writeManage) && n.TargetProvisionState == ""
 	default:

@@ -56,7 +56,7 @@ func (s subject) view(t *testing.T, k event.Kind) view {
 	if s.wish != nil {
 		s.wish(&w)
 	}
-	v := view{kind: k, host: h, set: b.set, wish: w, version: ironic.Version{Minor: 115}}
+	v := view{kind: k, host: h, set: b.set, wish: w, version: ironic.Version{Minor: 115}, now: start.Add(s.idle)}
 	if s.version > 0 {
 		v.version.Minor = s.version
 	}

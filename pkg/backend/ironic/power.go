@@ -16,7 +16,7 @@ func (v view) powerOn() lifecycle.Outlook {
 		return finished()
 	case v.occupied():
 		return v.busy(lifecycle.Long)
-	case n.TargetPowerState != "":
+	case v.changing():
 		return v.switching()
 	case n.Fault == ironic.FaultPower:
 		return v.powerless()
@@ -27,12 +27,25 @@ func (v view) powerOn() lifecycle.Outlook {
 	}
 }
 
+// changing reports whether Ironic is at a change of power. Older ones tell no target
+// for the first moments, but hold the node.
+func (v view) changing() bool {
+	op := v.op()
+	begun := op != nil && op.Answered && op.Refusals == 0
+	return v.node.TargetPowerState != "" || (begun && v.node.Reservation != "")
+}
+
 // switching waits for a change of power that Ironic is at.
 func (v view) switching() lifecycle.Outlook {
-	if v.node.Idle() > stuckLate {
-		return v.stuck()
+	if op := v.op(); op != nil && v.now.Sub(op.StepAt) > stuckLate {
+		return v.refuse(event.ClassTimeout, fmt.Sprintf("Ironic has been changing the power of node %s for more than %s", v.node.UUID, stuckLate),
+			"Restart the conductor of Ironic that holds the node; it is tried again by itself")
 	}
-	return underway(fmt.Sprintf("the machine to go to %q", v.node.TargetPowerState), lifecycle.Quick)
+	what := "Ironic to change the power"
+	if target := v.node.TargetPowerState; target != "" {
+		what = fmt.Sprintf("the machine to go to %q", target)
+	}
+	return underway(what, lifecycle.Quick)
 }
 
 // occupied reports whether Ironic or an agent is at work on the machine, so that
@@ -53,7 +66,7 @@ func (v view) powerOff() lifecycle.Outlook {
 		return v.refuse(event.ClassUnsupported, "the machine must not be powered off (spec.disablePowerOff)", "Set spec.disablePowerOff to false, or reboot the host instead")
 	case foreign(n, v.host):
 		return v.undeployNow()
-	case n.TargetPowerState != "" && !v.harder():
+	case v.changing() && !v.harder():
 		return v.switching()
 	case n.Fault == ironic.FaultPower:
 		return v.powerless()
@@ -115,7 +128,7 @@ func (v view) reboot() lifecycle.Outlook {
 	switch n := v.node; {
 	case v.occupied():
 		return v.busy(lifecycle.Long)
-	case n.TargetPowerState != "":
+	case v.changing():
 		return v.switching()
 	case n.Fault == ironic.FaultPower:
 		return v.powerless()

@@ -22,6 +22,7 @@ type view struct {
 	set     Settings
 	// wish is what the node is to be like before it is worked with.
 	wish wish
+	now  time.Time
 }
 
 // op is the operation of the view's kind, nil if it has not begun.
