@@ -24,6 +24,7 @@ import (
 	"github.com/metalbus/metalbus/integration/internal/lab"
 	"github.com/metalbus/metalbus/integration/internal/programs"
 	"github.com/metalbus/metalbus/integration/ironic/rack"
+	"github.com/metalbus/metalbus/pkg/bmc/bmcsim"
 	"github.com/metalbus/metalbus/pkg/ironic/ironictest"
 )
 
@@ -46,6 +47,9 @@ type Config struct {
 	PowerSync time.Duration
 	// Username and Password protect the API by http_basic, if they are given.
 	Username, Password string
+	// Profile is the machines' hardware profile; if empty bmcsim.Dell, but for
+	// Ironic 21, whose Redfish library looks for virtual media elsewhere.
+	Profile string
 	// RealAgents leaves it to the test to play what machines boot.
 	RealAgents bool
 }
@@ -78,6 +82,12 @@ func Start(tb testing.TB, s *containers.Session, cfg Config) *Rig {
 	if cfg.PowerSync == 0 {
 		cfg.PowerSync = 5 * time.Second
 	}
+	if cfg.Profile == "" {
+		cfg.Profile = bmcsim.Dell
+		if cfg.Release < ironictest.Ironic29 {
+			cfg.Profile = bmcsim.Plain
+		}
+	}
 	network := s.Network(tb)
 	at, control := lab.FreePort(tb), lab.FreePort(tb)
 	r := &Rig{
@@ -86,7 +96,7 @@ func Start(tb testing.TB, s *containers.Session, cfg Config) *Rig {
 	}
 	s.Start(tb, machinesName, "machines", map[*containers.Network]string{network: machinesName},
 		containers.Publish(machinesPort+"/tcp", control),
-		testcontainers.WithCmd("-hosts", strconv.Itoa(cfg.Hosts), "-agents="+strconv.FormatBool(!cfg.RealAgents)),
+		testcontainers.WithCmd("-hosts", strconv.Itoa(cfg.Hosts), "-profile", cfg.Profile, "-agents="+strconv.FormatBool(!cfg.RealAgents)),
 		testcontainers.WithWaitStrategyAndDeadline(patience, wait.ForHTTP("/redfish").WithPort(machinesPort+"/tcp")),
 	)
 	r.ironic = s.Start(tb, ironicName, "ironic", map[*containers.Network]string{network: ironicName},

@@ -37,6 +37,8 @@ func findProfile(name string) *profile {
 		return supermicro()
 	case OpenBMC:
 		return openBMC()
+	case Plain:
+		return plain()
 	default:
 		return nil
 	}
