@@ -165,7 +165,7 @@ func getRegistryFile(c *call) answer {
 }
 
 func getRegistry(c *call) answer {
-	for _, name := range Profiles() {
+	for _, name := range append(Profiles(), Plain) {
 		if p := findProfile(name); p.registryID() == c.id(0) && slices.Contains(c.registries(), c.id(0)) {
 			return ok(p.registryBody())
 		}
