@@ -44,7 +44,7 @@ func remembers(state v1alpha1.ProvisioningState, change ...func(*v1alpha1.BareMe
 }
 
 func deployed(o *v1alpha1.BareMetalHost) {
-	image := v1alpha1.Image{URL: "http://192.0.2.80/os"}
+	image := v1alpha1.Image{URL: "http://192.0.2.80/os.iso", DiskFormat: new(v1alpha1.DiskFormatLiveISO)}
 	o.Spec.Image, o.Status.Provisioning.Image, o.Status.LastAttemptedImage = &image, image, &image
 }
 

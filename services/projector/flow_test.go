@@ -199,10 +199,11 @@ func (s *site) caughtUp(name string) *v1alpha1.BareMetalHost {
 	})
 }
 
-// writes are the writes to a host so far, as "subresource or resource: state".
-func (s *site) writes(resource, subresource string) (n int) {
+// writes are how many patches of hosts were made so far, of their status or of
+// the rest.
+func (s *site) writes(subresource string) (n int) {
 	for _, w := range s.api.Writes() {
-		if w.Resource == resource && w.Subresource == subresource && w.Code < 300 && w.Verb == "patch" {
+		if w.Resource == "baremetalhosts" && w.Subresource == subresource && w.Code < 300 && w.Verb == "patch" {
 			n++
 		}
 	}
@@ -249,7 +250,7 @@ func (s *site) enrolled(name string) lifecycle.Fact {
 }
 
 // available brings a new host to available, as fast as the bus takes it.
-func (s *site) available(name string) *v1alpha1.BareMetalHost {
+func (s *site) available(name string) {
 	s.Helper()
 	s.known(name)
 	s.happens(name,
@@ -258,14 +259,14 @@ func (s *site) available(name string) *v1alpha1.BareMetalHost {
 		lifecycle.Inspected{Digest: s.hardware(name), Source: "redfish", Arch: "x86_64"},
 		lifecycle.Started{Kind: event.Prepare, Step: "prepare"}, lifecycle.Accepted{Kind: event.Prepare}, lifecycle.ReadyForImage{},
 	)
-	return s.shows(name, v1alpha1.StateAvailable)
+	s.shows(name, v1alpha1.StateAvailable)
 }
 
 // provisioned brings an available host to provisioned, and on.
 func (s *site) provisioned(name string) *v1alpha1.BareMetalHost {
 	s.Helper()
 	s.user.Change(name, func(o *v1alpha1.BareMetalHost) {
-		o.Spec.Image = &v1alpha1.Image{URL: "http://192.0.2.80/os.iso", DiskFormat: ptr("live-iso")}
+		o.Spec.Image = &v1alpha1.Image{URL: "http://192.0.2.80/os.iso", DiskFormat: new("live-iso")}
 	})
 	s.loaded(name, "the image is wanted", func(h lifecycle.Host) bool { return h.Intent.Spec.Image != nil })
 	on := true
@@ -277,8 +278,6 @@ func (s *site) provisioned(name string) *v1alpha1.BareMetalHost {
 		return o.Status.Provisioning.State == v1alpha1.StateProvisioned && o.Status.PoweredOn
 	})
 }
-
-func ptr[T any](v T) *T { return &v }
 
 // projected is the revision that the object shows.
 func projected(o *v1alpha1.BareMetalHost) string {

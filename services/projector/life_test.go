@@ -40,10 +40,10 @@ func TestANewHostComesToAvailable(t *testing.T) {
 	if diff := cmp.Diff(want, s.states("host-a")); diff != "" {
 		t.Error(diff)
 	}
-	if n := s.writes("baremetalhosts", "status"); n != 4 {
+	if n := s.writes("status"); n != 4 {
 		t.Errorf("%d writes of the status, want 4", n)
 	}
-	if n := s.writes("baremetalhosts", ""); n != 2 {
+	if n := s.writes(""); n != 2 {
 		t.Errorf("%d writes of metadata, want one for the finalizer and one when it settles", n)
 	}
 	if diff := cmp.Diff(hardware(), o.Status.HardwareDetails); diff != "" {

@@ -232,7 +232,7 @@ type looked struct {
 
 // look is one object.
 type look struct {
-	print string
+	seen string
 	// born: it had a status.
 	born bool
 }
@@ -242,7 +242,7 @@ func newLooked() *looked { return &looked{byUID: map[string]look{}} }
 // same reports whether an object asks what it asked when it was last noted, is
 // held by our finalizer, and shows what it should: it has not lost its status,
 // and that is about its present generation.
-func (l *looked) same(o *v1alpha1.BareMetalHost, print string) bool {
+func (l *looked) same(o *v1alpha1.BareMetalHost, seen string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	uid, born := string(o.UID), !kube.Unborn(o)
@@ -250,15 +250,15 @@ func (l *looked) same(o *v1alpha1.BareMetalHost, print string) bool {
 	lost := was.born && !born
 	held := frozen(o) || o.DeletionTimestamp != nil || slices.Contains(o.Finalizers, v1alpha1.BareMetalHostFinalizer)
 	if born && !was.born {
-		l.byUID[uid] = look{print: was.print, born: true}
+		l.byUID[uid] = look{seen: was.seen, born: true}
 	}
-	return was.print == print && held && !lost && (!born || observed(o) >= o.Generation)
+	return was.seen == seen && held && !lost && (!born || observed(o) >= o.Generation)
 }
 
-func (l *looked) note(o *v1alpha1.BareMetalHost, print string) {
+func (l *looked) note(o *v1alpha1.BareMetalHost, seen string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.byUID[string(o.UID)] = look{print: print, born: !kube.Unborn(o)}
+	l.byUID[string(o.UID)] = look{seen: seen, born: !kube.Unborn(o)}
 }
 
 func (l *looked) drop(uid string) {

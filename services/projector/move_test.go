@@ -22,7 +22,7 @@ import (
 func statusOf(t *testing.T, change ...func(*v1alpha1.BareMetalHostStatus)) string {
 	t.Helper()
 	at := metav1.NewTime(time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC))
-	image := v1alpha1.Image{URL: "http://192.0.2.80/os.iso", DiskFormat: ptr("live-iso")}
+	image := v1alpha1.Image{URL: "http://192.0.2.80/os.iso", DiskFormat: new("live-iso")}
 	s := v1alpha1.BareMetalHostStatus{
 		OperationalStatus: v1alpha1.OperationalStatusOK, LastUpdated: &at, PoweredOn: true, HardwareProfile: "unknown",
 		HardwareDetails: hardware(), LastAttemptedImage: &image,
@@ -42,7 +42,7 @@ func statusOf(t *testing.T, change ...func(*v1alpha1.BareMetalHostStatus)) strin
 func carrying(text string) func(*v1alpha1.BareMetalHost) {
 	return func(o *v1alpha1.BareMetalHost) {
 		o.Annotations = map[string]string{v1alpha1.StatusAnnotation: text}
-		o.Spec.Image = &v1alpha1.Image{URL: "http://192.0.2.80/os.iso", DiskFormat: ptr("live-iso")}
+		o.Spec.Image = &v1alpha1.Image{URL: "http://192.0.2.80/os.iso", DiskFormat: new("live-iso")}
 	}
 }
 
@@ -259,17 +259,14 @@ func condition(o *v1alpha1.BareMetalHost, kind string) *metav1.Condition {
 	return nil
 }
 
-// clusterctl empties the source cluster: the annotations are replaced by one
-// key, the object is deleted, and then its finalizers are emptied.
 func TestMovedAwayHostsAreLeftAlone(t *testing.T) {
 	for _, gap := range []time.Duration{0, 5 * time.Millisecond, 50 * time.Millisecond} {
 		t.Run(gap.String(), func(t *testing.T) {
 			s := newSite(t)
 			s.start("a")
 			s.start("b")
-			const hosts = 4
-			for i := range hosts {
-				name := fmt.Sprintf("host-%d", i)
+			names := []string{"host-0", "host-1", "host-2", "host-3"}
+			for i, name := range names {
 				s.apply(name)
 				s.available(name)
 				s.provisioned(name)
@@ -278,29 +275,10 @@ func TestMovedAwayHostsAreLeftAlone(t *testing.T) {
 					s.loaded(name, "it is paused", func(h lifecycle.Host) bool { return h.Intent.Paused })
 				}
 			}
-			for i := range hosts {
-				name := fmt.Sprintf("host-%d", i)
-				secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name + "-bmc"}}
-				s.user.Read(secret)
-				secret.Annotations = map[string]string{v1alpha1.DeleteForMoveAnnotation: ""}
-				s.user.Update(secret)
-				s.user.Delete(secret)
-				s.user.Read(secret)
-				secret.Finalizers = nil
-				s.user.Update(secret)
-
-				s.user.Change(name, func(o *v1alpha1.BareMetalHost) {
-					o.Annotations = map[string]string{v1alpha1.DeleteForMoveAnnotation: ""}
-				})
-				pause(t, gap)
-				s.user.DeleteHost(name)
-				pause(t, gap)
-				if s.user.Host(name) != nil {
-					s.user.TryChange(name, func(o *v1alpha1.BareMetalHost) { o.Finalizers = nil })
-				}
+			for _, name := range names {
+				s.movedAway(name, gap)
 			}
-			for i := range hosts {
-				name := fmt.Sprintf("host-%d", i)
+			for _, name := range names {
 				h := s.loaded(name, "it is forgotten", func(h lifecycle.Host) bool { return h.Newest(event.SectionIntent).Fact == event.Forgotten })
 				if !h.Intent.Paused || !h.Intent.DeletedAt.IsZero() || h.Intent.Credentials.Version == "" || lifecycle.Stage(h) != v1alpha1.StateProvisioned {
 					t.Errorf("%s: services would act on %+v", name, h.Intent)
@@ -311,6 +289,29 @@ func TestMovedAwayHostsAreLeftAlone(t *testing.T) {
 			}
 		})
 	}
+}
+
+// movedAway does what clusterctl does to the source of a move, its Secret
+// first: the annotations are replaced by one key, the object is deleted, and
+// then its finalizers are emptied.
+func (s *site) movedAway(name string, gap time.Duration) {
+	s.Helper()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name + "-bmc"}}
+	s.user.Read(secret)
+	secret.Annotations = map[string]string{v1alpha1.DeleteForMoveAnnotation: ""}
+	s.user.Update(secret)
+	s.user.Delete(secret)
+	s.user.Read(secret)
+	secret.Finalizers = nil
+	s.user.Update(secret)
+
+	s.user.Change(name, func(o *v1alpha1.BareMetalHost) {
+		o.Annotations = map[string]string{v1alpha1.DeleteForMoveAnnotation: ""}
+	})
+	pause(s.T, gap)
+	s.user.DeleteHost(name)
+	pause(s.T, gap)
+	s.user.TryChange(name, func(o *v1alpha1.BareMetalHost) { o.Finalizers = nil })
 }
 
 // pause is a gap between two calls of another program.

@@ -90,23 +90,28 @@ func TestPictures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			for _, p := range pictures(tc.shown, tc.frames) {
-				text := string(lifecycle.Stage(p.host))
-				if lifecycle.OperationalStatus(p.host) == v1alpha1.OperationalStatusDetached {
-					text += ", detached"
-				}
-				if problem := lifecycle.Problem(p.host); problem != nil {
-					text += ", error: " + problem.Message
-				}
-				if p.minor {
-					text += ", minor"
-				}
-				got = append(got, text)
+				got = append(got, describe(p))
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
 	}
+}
+
+// describe is a picture in words.
+func describe(p picture) string {
+	text := string(lifecycle.Stage(p.host))
+	if lifecycle.OperationalStatus(p.host) == v1alpha1.OperationalStatusDetached {
+		text += ", detached"
+	}
+	if problem := lifecycle.Problem(p.host); problem != nil {
+		text += ", error: " + problem.Message
+	}
+	if p.minor {
+		text += ", minor"
+	}
+	return text
 }
 
 func last(frames []lifecycle.Host) lifecycle.Host { return frames[len(frames)-1] }

@@ -25,34 +25,43 @@ func (p *Projector) Tick(ctx context.Context, name string) error {
 // sweep goes over all hosts on the bus: one whose object is gone is forgotten,
 // and purged after a while; one whose object is behind is shown.
 func (p *Projector) sweep(ctx context.Context) error {
-	shown, purged := 0, 0
+	behind := 0
 	for h, err := range p.bus.Hosts(ctx) {
 		if err != nil {
 			return err
 		}
 		o := p.kube.Hosts.Get(h.UID)
-		switch {
-		case o == nil && p.stale(h):
-			if err := p.bus.Purge(ctx, h.UID); err != nil {
+		if o == nil {
+			if err := p.clear(ctx, h); err != nil {
 				return err
 			}
-			purged++
-			p.metrics.purged.Inc()
-		case o == nil && !forgotten(h) && p.kube.Config().Watches(h.Intent.Namespace):
-			if err := p.miss(ctx, h); err != nil {
-				return err
-			}
-		case o != nil && shownSince(o, h) < h.Rev && weigh(viewOn(o), viewOf(h)) != none:
-			if _, err := p.show(ctx, string(o.UID), lookFor{whole: true}); err != nil {
-				p.log.Debug("show a host that is behind", keyHost, h.Name(), keyError, err)
-			}
-			shown++
+			continue
+		}
+		if shownSince(o, h) == h.Rev || weigh(viewOn(o), viewOf(h)) == none {
+			continue
+		}
+		behind++
+		if _, err := p.show(ctx, h.UID, lookFor{whole: true}); err != nil {
+			p.log.Debug("show a host that is behind", keyHost, h.Name(), keyError, err)
 		}
 	}
-	if shown+purged > 0 {
-		p.log.Info("went over all hosts on the bus", keyCount, shown+purged)
+	if behind > 0 {
+		p.log.Info("found hosts whose objects were behind", keyCount, behind)
 	}
 	return nil
+}
+
+// clear deals with a host whose object is not there.
+func (p *Projector) clear(ctx context.Context, h lifecycle.Host) error {
+	switch {
+	case p.stale(h):
+		p.metrics.purged.Inc()
+		return p.bus.Purge(ctx, h.UID)
+	case forgotten(h) || !p.kube.Config().Watches(h.Intent.Namespace):
+		return nil
+	default:
+		return p.miss(ctx, h)
+	}
 }
 
 // stale reports whether a forgotten host has been kept for long enough.

@@ -68,7 +68,7 @@ func TestASecretOfAnotherNamespaceIsRefused(t *testing.T) {
 	s.start("a")
 	s.apply("host-a", func(o *v1alpha1.BareMetalHost) {
 		o.Spec.UserData = &corev1.SecretReference{Namespace: "kube-system", Name: "admin-token"}
-		o.Spec.Image = &v1alpha1.Image{URL: "http://192.0.2.80/os.iso", DiskFormat: ptr("live-iso")}
+		o.Spec.Image = &v1alpha1.Image{URL: "http://192.0.2.80/os.iso", DiskFormat: new("live-iso")}
 	})
 	h := s.known("host-a")
 	if h.Intent.Spec.UserData != nil || h.Intent.Invalid == nil || lifecycle.WantsImage(h) {
@@ -95,7 +95,7 @@ func TestAPausedHostIsNotWritten(t *testing.T) {
 	s.loaded("host-a", "it is paused", func(h lifecycle.Host) bool { return h.Intent.Paused })
 	mark := len(s.api.Writes())
 	s.user.Change("host-a", func(o *v1alpha1.BareMetalHost) {
-		o.Spec.Image = &v1alpha1.Image{URL: "http://192.0.2.80/os.iso", DiskFormat: ptr("live-iso")}
+		o.Spec.Image = &v1alpha1.Image{URL: "http://192.0.2.80/os.iso", DiskFormat: new("live-iso")}
 		o.Annotations[v1alpha1.StatusAnnotation] = "theirs"
 	})
 	// What was under way ends.
