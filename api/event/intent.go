@@ -63,8 +63,9 @@ type Intent struct {
 	Hardware       string `json:"hardware,omitempty"`
 	HardwareSource string `json:"hardwareSource,omitempty"`
 
-	// Invalid says what in the specification is not followed. It is left out of
-	// Spec, and no image is brought to the host before it is put right.
+	// Invalid says what in the specification is refused, in the words of
+	// admission. Nothing that it is about, or that comes after that in a host's
+	// life, is begun before it is put right. A machine that runs stays as it is.
 	Invalid *Problem `json:"invalid,omitempty"`
 
 	// Hash identifies the wishes above; events with equal hashes ask the same.

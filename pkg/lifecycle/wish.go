@@ -40,7 +40,7 @@ func Leaving(h Host) bool {
 	case i.Detached != nil:
 		return !i.Detached.Delay
 	default:
-		return !h.Registration.Detached || GaveUp(h, h.Registration.Work)
+		return !h.Registration.Detached || h.Registration.Removed || GaveUp(h, h.Registration.Work)
 	}
 }
 
@@ -71,7 +71,8 @@ func WantsImage(h Host) bool {
 
 // Cancelled reports whether what is on the disk is no longer what the
 // specification asks for. Only the image's URL and the custom deploy method
-// count: nothing else is worth wiping a machine for.
+// count: nothing else is worth wiping a machine for. Neither is another image
+// that could not be brought to it.
 func Cancelled(h Host) bool {
 	spec, p := h.Intent.Spec, h.Provisioning
 	var want, wantMethod, have, haveMethod string
@@ -86,6 +87,8 @@ func Cancelled(h Host) bool {
 		haveMethod = p.CustomDeploy.Method
 	}
 	switch {
+	case Refused(h, v1alpha1.ProvisioningError) && (want != "" || wantMethod != ""):
+		return false
 	case wantMethod != "":
 		return (haveMethod != "" && haveMethod != wantMethod) || (have != "" && want != have)
 	case haveMethod != "":
@@ -105,7 +108,7 @@ func SameImage(a, b *v1alpha1.Image) bool { return reflect.DeepEqual(a, b) }
 // volumes stay, software volumes go.
 func TargetRAID(h Host) *v1alpha1.RAIDConfig {
 	want, have := h.Intent.Spec.RAID, h.Provisioning.RAID
-	if want != nil && (want.HardwareRAIDVolumes != nil || want.SoftwareRAIDVolumes != nil) {
+	if asksRAID(want) {
 		return want.DeepCopy()
 	}
 	if have == nil {
@@ -118,8 +121,19 @@ func TargetRAID(h Host) *v1alpha1.RAIDConfig {
 	return target
 }
 
-// Unsettled reports whether the host has to be prepared again before it can be used.
-func Unsettled(h Host) bool { return !reflect.DeepEqual(TargetRAID(h), h.Provisioning.RAID) }
+func asksRAID(r *v1alpha1.RAIDConfig) bool {
+	return r != nil && (r.HardwareRAIDVolumes != nil || r.SoftwareRAIDVolumes != nil)
+}
+
+// Unsettled reports whether the host has to be prepared again before it can be
+// used. Where no RAID is asked for there is only software RAID to be removed.
+func Unsettled(h Host) bool {
+	have := h.Provisioning.RAID
+	if !asksRAID(h.Intent.Spec.RAID) {
+		return have != nil && len(have.SoftwareRAIDVolumes) > 0
+	}
+	return !reflect.DeepEqual(TargetRAID(h), have)
+}
 
 // Hints are the root device hints in effect: the specification's, else those
 // of the hardware profile; nil where a software RAID volume is the root.

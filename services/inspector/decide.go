@@ -26,7 +26,7 @@ func decide(h lifecycle.Host) (lifecycle.Task, lifecycle.Step) {
 		return rest()
 	case !h.Inspection.Done && h.Intent.InspectionDisabled && stage == v1alpha1.StatePreparing:
 		return record(lifecycle.Skipped{})
-	case !lifecycle.Reachable(h):
+	case !lifecycle.Reachable(h), lifecycle.Refused(h, v1alpha1.InspectionError):
 		return rest()
 	case inspecting:
 		return inspect("the hardware is not known yet")

@@ -64,7 +64,7 @@ func intentOf(o *v1alpha1.BareMetalHost, s surroundings) event.Intent {
 	if o.DeletionTimestamp != nil && s.before.Exists() { // a host is known before it leaves
 		i.DeletedAt = o.DeletionTimestamp.UTC()
 	}
-	i.Spec, i.Invalid = specOf(o, s.before)
+	i.Spec, i.Invalid = specOf(o, s.before), faultOf(o)
 	if i.Invalid != nil {
 		i.Invalid.At = s.now.UTC().Truncate(time.Second)
 		if before.Invalid != nil && before.Invalid.Message == i.Invalid.Message {
@@ -88,32 +88,20 @@ func sealed(i event.Intent) event.Intent {
 }
 
 // specOf is the specification as far as it is followed. What names a Secret of
-// another namespace is left out, and is a problem: whoever may write a host
-// could else have any Secret brought to a machine of theirs.
-func specOf(o *v1alpha1.BareMetalHost, before lifecycle.Host) (v1alpha1.BareMetalHostSpec, *event.Problem) {
+// another namespace is left out: whoever may write a host could else have any
+// Secret brought to a machine of theirs.
+func specOf(o *v1alpha1.BareMetalHost, before lifecycle.Host) v1alpha1.BareMetalHostSpec {
 	spec := *o.Spec.DeepCopy()
 	spec.BMC.Address = withoutLogin(spec.BMC.Address)
 	if spec.Architecture == before.Inspection.Arch && before.Intent.Spec.Architecture == "" {
 		spec.Architecture = "" // we have filled it in ourselves
 	}
-	var foreign []string
-	for _, r := range []struct {
-		field string
-		ref   **corev1.SecretReference
-	}{{"userData", &spec.UserData}, {"networkData", &spec.NetworkData}, {"metaData", &spec.MetaData}} {
-		if ref := *r.ref; ref != nil && ref.Namespace != "" && ref.Namespace != o.Namespace {
-			foreign = append(foreign, fmt.Sprintf("spec.%s names the Secret %s/%s", r.field, ref.Namespace, ref.Name))
-			*r.ref = nil
+	for _, ref := range []**corev1.SecretReference{&spec.UserData, &spec.NetworkData, &spec.MetaData} {
+		if *ref != nil && (*ref).Namespace != "" && (*ref).Namespace != o.Namespace {
+			*ref = nil
 		}
 	}
-	if len(foreign) == 0 {
-		return spec, nil
-	}
-	return spec, &event.Problem{
-		Type: v1alpha1.ProvisioningError, Class: event.ClassUnsupported, Local: true,
-		Message: fmt.Sprintf("%s of another namespace, which is not read", strings.Join(foreign, " and ")),
-		Next:    fmt.Sprintf("Put the Secret into namespace %s and name it there", o.Namespace),
-	}
+	return spec
 }
 
 // withoutLogin takes user name and password out of a BMC address. People write

@@ -35,6 +35,8 @@ func with(key, value string) func(*v1alpha1.BareMetalHost) {
 	return func(o *v1alpha1.BareMetalHost) { o.Annotations[key] = value }
 }
 
+func bootMAC(o *v1alpha1.BareMetalHost) { o.Spec.BootMACAddress = "00:00:5e:00:53:01" }
+
 // knows is a host that the bus knows at revision 7, as the object asked before.
 func knows(change ...func(*lifecycle.Host)) lifecycle.Host {
 	h := lifecycle.Host{UID: "uid-1", Epoch: "e", Rev: 7}
@@ -110,8 +112,8 @@ func TestIntentOf(t *testing.T) {
 			want: func(i *event.Intent) {
 				i.Invalid = &event.Problem{
 					Type: v1alpha1.ProvisioningError, Class: event.ClassUnsupported, Local: true, At: noon,
-					Message: "spec.userData names the Secret kube-system/admin-token of another namespace, which is not read",
-					Next:    "Put the Secret into namespace lab and name it there",
+					Message: "spec.userData.namespace: Forbidden: userData: cross-namespace Secret references are not allowed; put the Secret into namespace lab and leave namespace empty",
+					Next:    "Correct the host",
 				}
 			},
 		},
@@ -225,13 +227,13 @@ func TestIntentOf(t *testing.T) {
 			want: func(i *event.Intent) { i.InspectRequest = "r8" },
 		},
 		"inspection is disabled by annotation": {
-			object: object(with(v1alpha1.InspectAnnotationPrefix, "disabled")), before: knows(), fact: event.Changed,
-			want: func(i *event.Intent) { i.InspectionDisabled = true },
+			object: object(with(v1alpha1.InspectAnnotationPrefix, "disabled"), bootMAC), before: knows(), fact: event.Changed,
+			want: func(i *event.Intent) { i.InspectionDisabled, i.Spec.BootMACAddress = true, "00:00:5e:00:53:01" },
 		},
 		"inspection is disabled by field": {
-			object: object(func(o *v1alpha1.BareMetalHost) { o.Spec.InspectionMode = v1alpha1.InspectionModeDisabled }), before: knows(), fact: event.Changed,
+			object: object(bootMAC, func(o *v1alpha1.BareMetalHost) { o.Spec.InspectionMode = v1alpha1.InspectionModeDisabled }), before: knows(), fact: event.Changed,
 			want: func(i *event.Intent) {
-				i.InspectionDisabled, i.Spec.InspectionMode = true, v1alpha1.InspectionModeDisabled
+				i.InspectionDisabled, i.Spec.InspectionMode, i.Spec.BootMACAddress = true, v1alpha1.InspectionModeDisabled, "00:00:5e:00:53:01"
 			},
 		},
 		"try again now": {

@@ -161,8 +161,7 @@ func (v *visit) hardware(ctx context.Context, h lifecycle.Host) (*v1alpha1.Hardw
 // generation is the object's generation if its specification is what the
 // host's intent says, so that nothing newer is asked; else that of the intent.
 func (v *visit) generation() int64 {
-	spec, _ := specOf(v.o, v.h)
-	if encode(spec) == encode(v.h.Intent.Spec) {
+	if encode(specOf(v.o, v.h)) == encode(v.h.Intent.Spec) {
 		return v.o.Generation
 	}
 	return v.h.Intent.Generation
@@ -247,8 +246,8 @@ func (v *visit) tell(frames []lifecycle.Host, upTo uint64) []lifecycle.Host {
 func (v *visit) announce(before, after lifecycle.Host) {
 	section, meta := after.NewestFact()
 	news := lifecycle.Announce(before, after, section, meta.Fact)
-	if p := after.Intent.Invalid; p != nil && (before.Intent.Invalid == nil || before.Intent.Invalid.Message != p.Message) {
-		news = append(news, lifecycle.Announcement{Reason: "ProvisioningError", Message: lifecycle.Message(*p), Warning: true})
+	if fault := lifecycle.FaultNews(before, after); fault != nil {
+		news = append(news, *fault)
 	}
 	for _, n := range news {
 		v.p.kube.Announcer.Tell(v.o, kube.News{

@@ -75,7 +75,7 @@ func TestASecretOfAnotherNamespaceIsRefused(t *testing.T) {
 		t.Errorf("the intent is %+v", h.Intent)
 	}
 	o := s.eventually("host-a", "the error is shown", func(o *v1alpha1.BareMetalHost) bool {
-		return strings.Contains(o.Status.ErrorMessage, "spec.userData names the Secret kube-system/admin-token")
+		return strings.Contains(o.Status.ErrorMessage, "userData: cross-namespace Secret references are not allowed")
 	})
 	if o.Status.ErrorType != v1alpha1.ProvisioningError {
 		t.Errorf("error type %q", o.Status.ErrorType)

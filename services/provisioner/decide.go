@@ -67,7 +67,7 @@ func stop(h lifecycle.Host, reason string) (lifecycle.Task, lifecycle.Step) {
 }
 
 func prepare(h lifecycle.Host) (lifecycle.Task, lifecycle.Step) {
-	if !h.Inspection.Done {
+	if !h.Inspection.Done || (h.Provisioning.Op == nil && lifecycle.Refused(h, v1alpha1.PreparationError)) {
 		return rest()
 	}
 	return task(event.Prepare, "before the host is available")
@@ -82,7 +82,7 @@ func use(h lifecycle.Host, maxAttempts int) (lifecycle.Task, lifecycle.Step) {
 		return record(lifecycle.EnteredExternal{})
 	case lifecycle.WantsInspection(h):
 		return rest() // the inspector's turn
-	case lifecycle.Unsettled(h):
+	case lifecycle.Unsettled(h) && !lifecycle.Refused(h, v1alpha1.PreparationError):
 		return task(event.Prepare, "settings changed")
 	case !wants && (p.Failures > 0 || p.Attempts > 0):
 		return record(lifecycle.Forgiven{})

@@ -27,6 +27,11 @@ func host(p event.PhaseOfDisk, changes ...change) lifecycle.Host {
 	return h
 }
 
+// faulty is a host whose specification has a fault.
+func faulty(t v1alpha1.ErrorType) change {
+	return func(h *lifecycle.Host) { h.Intent.Invalid = &event.Problem{Type: t, Message: "no", Local: true} }
+}
+
 func wants(url string) change {
 	return func(h *lifecycle.Host) { h.Intent.Spec.Image = &v1alpha1.Image{URL: url} }
 }
@@ -72,16 +77,25 @@ func TestDecide(t *testing.T) {
 		host lifecycle.Host
 		want string
 	}{
-		"a host is prepared once it is inspected":   {host(event.Unprepared), "prepare"},
-		"it waits for the inspection to be skipped": {host(event.Unprepared, func(h *lifecycle.Host) { h.Inspection.Done, h.Intent.InspectionDisabled = false, true }), "nothing"},
-		"an available host rests":                   {host(event.Prepared), "nothing"},
-		"an image is brought to it":                 {host(event.Prepared, wants("a")), "deploy"},
-		"not while it is offline":                   {host(event.Prepared, wants("a"), offline), "nothing"},
-		"not while it is paused":                    {host(event.Prepared, wants("a"), paused), "nothing"},
-		"not while it is detached":                  {host(event.Prepared, wants("a"), detached), "nothing"},
-		"not before it is registered again":         {host(event.Prepared, wants("a"), lost), "nothing"},
-		"not before it is inspected again":          {host(event.Prepared, wants("a"), inspectAgain), "nothing"},
-		"an available host becomes somebody else's": {host(event.Prepared, others), "record external.entered"},
+		"a host is prepared once it is inspected":            {host(event.Unprepared), "prepare"},
+		"it is not prepared with a fault in what that needs": {host(event.Unprepared, faulty(v1alpha1.PreparationError)), "nothing"},
+		"it is prepared with a fault in something else":      {host(event.Unprepared, faulty(v1alpha1.ProvisioningError)), "prepare"},
+		"it waits for the inspection to be skipped":          {host(event.Unprepared, func(h *lifecycle.Host) { h.Inspection.Done, h.Intent.InspectionDisabled = false, true }), "nothing"},
+		"an available host rests":                            {host(event.Prepared), "nothing"},
+		"an image is brought to it":                          {host(event.Prepared, wants("a")), "deploy"},
+		"not while it is offline":                            {host(event.Prepared, wants("a"), offline), "nothing"},
+		"not while it is paused":                             {host(event.Prepared, wants("a"), paused), "nothing"},
+		"not while it is detached":                           {host(event.Prepared, wants("a"), detached), "nothing"},
+		"not before it is registered again":                  {host(event.Prepared, wants("a"), lost), "nothing"},
+		"not before it is inspected again":                   {host(event.Prepared, wants("a"), inspectAgain), "nothing"},
+		"an available host becomes somebody else's":          {host(event.Prepared, others), "record external.entered"},
+		"an image is not brought with a fault":               {host(event.Prepared, wants("a"), faulty(v1alpha1.ProvisioningError)), "nothing"},
+		"changed RAID with a fault is not applied": {host(event.Prepared, faulty(v1alpha1.PreparationError), func(h *lifecycle.Host) {
+			h.Intent.Spec.RAID = &v1alpha1.RAIDConfig{SoftwareRAIDVolumes: []v1alpha1.SoftwareRAIDVolume{{Level: "1"}}}
+		}), "nothing"},
+		"another image with a fault leaves the one that runs": {host(event.Deployed, wants("b"), has("a"), faulty(v1alpha1.ProvisioningError)), "nothing"},
+		"no image any more is no fault":                       {host(event.Deployed, has("a"), faulty(v1alpha1.PreparationError)), "undeploy"},
+		"a running host with a fault is left alone":           {host(event.Deployed, wants("a"), has("a"), faulty(v1alpha1.RegistrationError)), "nothing"},
 		"changed RAID is applied first": {host(event.Prepared, wants("a"), func(h *lifecycle.Host) {
 			h.Intent.Spec.RAID = &v1alpha1.RAIDConfig{HardwareRAIDVolumes: []v1alpha1.HardwareRAIDVolume{{Level: "1"}}}
 		}), "prepare"},

@@ -120,6 +120,8 @@ func reason(h lifecycle.Host) string {
 func refuse(h lifecycle.Host, now time.Time, grace time.Duration) lifecycle.Step {
 	bmc, secret := h.Intent.Spec.BMC, h.Intent.Credentials
 	switch {
+	case lifecycle.Refused(h, v1alpha1.RegistrationError) && !lifecycle.Used(lifecycle.Stage(h)):
+		return lifecycle.Record{Fact: lifecycle.Failed{Kind: event.Enroll, Problem: *h.Intent.Invalid}}
 	case bmc.CredentialsName == "":
 		return fail(event.ClassCredentials, "spec.bmc.credentialsName is empty", "Name the Secret that holds the BMC's username and password")
 	case bmc.Address == "":

@@ -50,6 +50,9 @@ func TestDecide(t *testing.T) {
 		"the Secret is not there yet":             {host(fresh, missing(now.Add(-time.Second))), "wait for the Secret lab/host-a-bmc"},
 		"the Secret does not come":                {host(fresh, missing(now.Add(-time.Minute))), "fail: the BMC secret lab/host-a-bmc does not exist"},
 		"the Secret of a running host vanished":   {host(missing(now.Add(-time.Minute))), "fail: the BMC secret lab/host-a-bmc does not exist"},
+		"a fault of what registration needs":      {host(fresh, faulty(v1alpha1.RegistrationError)), "fail: the address is none"},
+		"a fault of something else":               {host(fresh, faulty(v1alpha1.ProvisioningError)), "enroll"},
+		"a fault of a running host":               {host(faulty(v1alpha1.RegistrationError), func(h *lifecycle.Host) { h.Intent.Credentials.Version = "8" }), "enroll"},
 		"a profile that there is not":             {host(fresh, func(h *lifecycle.Host) { h.Intent.Spec.HardwareProfile = "x" }), `fail: no hardware profile named "x"`},
 		"other credentials of a running host":     {host(func(h *lifecycle.Host) { h.Intent.Credentials.Version = "8" }), "enroll"},
 		"another address of a running host":       {host(func(h *lifecycle.Host) { h.Intent.Spec.BMC.Address = "redfish://192.0.2.2" }), "enroll"},
@@ -98,6 +101,13 @@ func TestDecide(t *testing.T) {
 				t.Errorf("decided %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// faulty is a host whose specification has a fault.
+func faulty(t v1alpha1.ErrorType) func(*lifecycle.Host) {
+	return func(h *lifecycle.Host) {
+		h.Intent.Invalid = &event.Problem{Type: t, Message: "the address is none", Local: true}
 	}
 }
 
