@@ -10,16 +10,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 
-	"github.com/metalbus/metalbus/api/event"
-	"github.com/metalbus/metalbus/api/v1alpha1"
 	"github.com/metalbus/metalbus/pkg/backend"
 	"github.com/metalbus/metalbus/pkg/backend/fixture"
+	"github.com/metalbus/metalbus/pkg/backend/ironic"
 	"github.com/metalbus/metalbus/pkg/backend/redfish"
 	"github.com/metalbus/metalbus/pkg/bmc"
 	"github.com/metalbus/metalbus/pkg/kube"
-	"github.com/metalbus/metalbus/pkg/lifecycle"
 )
 
 // Fixture is the name of the backend that pretends.
@@ -28,19 +27,23 @@ const Fixture = "fixture"
 // Backends are the settings of the backends.
 type Backends struct {
 	// Names of the backends that there are; the first is for hosts that name none.
+	// ironic stands for every Ironic that is configured.
 	Names []string
 	// CAFile holds the certificates that BMCs are checked against; "" is the
 	// system's.
 	CAFile string
 	// FixtureDelay is how long an operation of the fixture backend takes.
 	FixtureDelay time.Duration
+	// Ironic says which Ironics there are, if ironic is one of the names.
+	Ironic ironic.Config
 }
 
 // Bind adds the settings to the flags of a program, with their defaults.
 func (b *Backends) Bind(fs *pflag.FlagSet) {
-	fs.StringSliceVar(&b.Names, "backend", []string{redfish.Name}, "`backends` that there are, separated by commas: redfish, or fixture to pretend; the first is for hosts that name none")
+	fs.StringSliceVar(&b.Names, "backend", []string{redfish.Name}, "`backends` that there are, separated by commas: redfish, ironic, or fixture to pretend; the first is for hosts that name none")
 	fs.StringVar(&b.CAFile, "bmc-ca-file", "", "`file` with the certificates that BMCs are checked against; empty for the system's")
 	fs.DurationVar(&b.FixtureDelay, "fixture-delay", 2*time.Second, "`time` that an operation of the fixture backend takes")
+	b.Ironic.Bind(fs)
 }
 
 // Validate reports everything that is wrong.
@@ -49,7 +52,7 @@ func (b Backends) Validate() error {
 	if len(b.Names) == 0 {
 		errs = append(errs, errors.New("backend: name at least one"))
 	}
-	known := []string{redfish.Name, Fixture}
+	known := []string{redfish.Name, ironic.Name, Fixture}
 	for i, name := range b.Names {
 		if !slices.Contains(known, name) {
 			errs = append(errs, fmt.Errorf("backend %q: want one of %s", name, strings.Join(known, ", ")))
@@ -58,7 +61,20 @@ func (b Backends) Validate() error {
 			errs = append(errs, fmt.Errorf("backend %q is named twice", name))
 		}
 	}
+	if slices.Contains(b.Names, ironic.Name) {
+		errs = append(errs, b.Ironic.Validate())
+	}
 	return errors.Join(errs...)
+}
+
+// Around is what backends find around them.
+type Around struct {
+	Secrets *kube.Secrets
+	// Documents hold the inventories of hosts.
+	Documents Documents
+	// Metrics take what the backends count; nil for nothing.
+	Metrics prometheus.Registerer
+	Now     func() time.Time
 }
 
 // closeTime bounds the logging out of BMC sessions at the end.
@@ -66,29 +82,74 @@ const closeTime = 5 * time.Second
 
 // Open makes the backends. What it returns second lets go of them, and must be
 // called, at the latest when its context has ended.
-func (b Backends) Open(secrets *kube.Secrets, now func() time.Time) (*backend.Set, func(context.Context), error) {
-	roots, err := b.roots()
-	if err != nil {
-		return nil, nil, err
-	}
-	pool, err := bmc.New(bmc.Config{Now: now, RootCAs: roots})
-	if err != nil {
-		return nil, nil, err
-	}
-	var list []backend.Backend
+func (b Backends) Open(around Around) (*backend.Set, func(context.Context), error) {
+	o := opening{Backends: b, Around: around}
 	for _, name := range b.Names {
-		switch name {
-		case Fixture:
-			list = append(list, fixture.New(fixture.NewWorld(now, fixture.Delays{Default: b.FixtureDelay})))
-		default:
-			list = append(list, redfish.New(pool, logins{secrets}, redfish.DefaultLimits(), now))
+		if err := o.open(name); err != nil {
+			o.close(context.Background())
+			return nil, nil, err
 		}
 	}
-	return backend.NewSet(list[0], list[1:]...), func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
-		defer cancel()
-		pool.Close(ctx)
-	}, nil
+	return backend.NewSet(o.list[0], o.list[1:]...), o.close, nil
+}
+
+// opening is the making of the backends.
+type opening struct {
+	Backends
+	Around
+	list    []backend.Backend
+	closers []func(context.Context)
+}
+
+func (o *opening) close(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
+	defer cancel()
+	for _, f := range o.closers {
+		f(ctx)
+	}
+}
+
+func (o *opening) open(name string) error {
+	switch name {
+	case Fixture:
+		o.list = append(o.list, fixture.New(fixture.NewWorld(o.Now, fixture.Delays{Default: o.FixtureDelay})))
+		return nil
+	case ironic.Name:
+		return o.openIronics()
+	default:
+		return o.openRedfish()
+	}
+}
+
+func (o *opening) openRedfish() error {
+	roots, err := o.roots()
+	if err != nil {
+		return err
+	}
+	pool, err := bmc.New(bmc.Config{Now: o.Now, RootCAs: roots})
+	if err != nil {
+		return err
+	}
+	o.closers = append(o.closers, pool.Close)
+	o.list = append(o.list, redfish.New(pool, secrets{o.Secrets}, redfish.DefaultLimits(), o.Now))
+	return nil
+}
+
+func (o *opening) openIronics() error {
+	all, closeAll, err := o.Ironic.Open(ironic.Beside{
+		Secrets: secrets{o.Secrets}, Inventories: inventories{o.Documents}, Now: o.Now,
+	}, o.Metrics)
+	if err != nil {
+		return err
+	}
+	o.closers = append(o.closers, func(context.Context) { closeAll() })
+	for _, b := range all {
+		if slices.Contains([]string{Fixture, redfish.Name}, b.Name()) {
+			return fmt.Errorf("ironics-file %s: an Ironic must not be called %s: another backend is", o.Ironic.File, b.Name())
+		}
+		o.list = append(o.list, b)
+	}
+	return nil
 }
 
 func (b Backends) roots() (*x509.CertPool, error) {
@@ -104,22 +165,4 @@ func (b Backends) roots() (*x509.CertPool, error) {
 		return nil, fmt.Errorf("bmc-ca-file %q holds no certificate in PEM format", b.CAFile)
 	}
 	return pool, nil
-}
-
-// logins gives backends the credentials in Secrets. What is wrong with a
-// Secret is the host's own problem.
-type logins struct{ secrets *kube.Secrets }
-
-// Credentials are the user name and password of a Secret.
-func (l logins) Credentials(ctx context.Context, namespace, name string) (username, password string, err error) {
-	s, err := l.secrets.Get(ctx, namespace, name)
-	if err == nil {
-		username, password, err = s.Login()
-	}
-	if wrong, ok := errors.AsType[*kube.SecretError](err); ok {
-		p := lifecycle.NewProblem(v1alpha1.RegistrationError, event.ClassCredentials, wrong.Error())
-		p.Local = true
-		return "", "", &lifecycle.ProblemError{Problem: p}
-	}
-	return username, password, err
 }

@@ -39,12 +39,17 @@ func (s *Stage) Run(ctx context.Context, f *service.Frame, newWorker func(*backe
 	if err != nil {
 		return err
 	}
-	backends, closeBackends, err := s.Backends.Open(secrets, f.Now)
+	b, closeBus, err := Connect(ctx, f, s.Bus)
+	if err != nil {
+		return err
+	}
+	defer closeBus()
+	backends, closeBackends, err := s.Backends.Open(Around{Secrets: secrets, Documents: b, Metrics: f.Metrics, Now: f.Now})
 	if err != nil {
 		return err
 	}
 	defer closeBackends(ctx)
-	return Serve(ctx, f, s.Bus, func(b *bus.Bus) bus.Worker { return newWorker(backends, b) })
+	return b.Serve(ctx, newWorker(backends, b))
 }
 
 // Serve connects a stage service to the bus and runs it until ctx ends; then

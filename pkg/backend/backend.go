@@ -30,6 +30,12 @@ type Backend interface {
 	Power(ctx context.Context, h lifecycle.Host) (PowerState, error)
 }
 
+// Claimer is a backend that wants some of the hosts that name none.
+type Claimer interface {
+	// Claims reports whether the host is to be this backend's.
+	Claims(h lifecycle.Host) bool
+}
+
 // PowerState is what a backend knows of a host's power.
 type PowerState struct {
 	// On is nil while unknown.

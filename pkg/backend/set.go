@@ -23,15 +23,16 @@ func NewSet(first Backend, others ...Backend) *Set {
 }
 
 // Of is the backend that holds the host: the one that registered it, else the
-// one that the host asks for, else the default. A host never changes its
-// backend by itself. A name that is not in the set is a *lifecycle.ProblemError.
+// one that the host asks for by name, else the first that claims it, else the
+// default. A host never changes its backend by itself, only by being detached
+// and attached again. A name that is not in the set is a *lifecycle.ProblemError.
 func (s *Set) Of(h lifecycle.Host) (Backend, error) {
-	name := h.Registration.Backend
-	if name == "" {
-		name = h.Intent.Backend
+	name := h.Intent.Backend
+	if r := h.Registration; r.Backend != "" && !r.Detached {
+		name = r.Backend
 	}
 	if name == "" {
-		return s.list[0], nil
+		return s.claimant(h), nil
 	}
 	i := slices.IndexFunc(s.list, func(b Backend) bool { return b.Name() == name })
 	if i < 0 {
@@ -41,6 +42,16 @@ func (s *Set) Of(h lifecycle.Host) (Backend, error) {
 		return nil, &lifecycle.ProblemError{Problem: p}
 	}
 	return s.list[i], nil
+}
+
+// claimant is the backend of a host that asks for none.
+func (s *Set) claimant(h lifecycle.Host) Backend {
+	for _, b := range s.list {
+		if c, ok := b.(Claimer); ok && c.Claims(h) {
+			return b
+		}
+	}
+	return s.list[0]
 }
 
 func (s *Set) names() []string {

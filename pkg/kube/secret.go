@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"strings"
 	"unicode"
 
@@ -120,6 +121,9 @@ func (s Secret) Value(keys ...string) ([]byte, error) {
 	}
 	return nil, wrong
 }
+
+// Data is all that is in it.
+func (s Secret) Data() map[string][]byte { return maps.Clone(s.data) }
 
 // Login is the user name and password of a BMC. White space and control
 // characters around each are dropped: a line feed at the end of an encoded

@@ -36,8 +36,12 @@ func OffMode(h Host) v1alpha1.RebootMode {
 }
 
 // Interrupted reports whether a reboot was asked for that may interrupt the
-// section's operation, and did not yet: its next write serves the request.
+// section's inspection or deployment, and did not yet: its next write serves the
+// request.
 func Interrupted(h Host, s event.Section) bool {
+	if !h.Doing(event.Inspect) && !h.Doing(event.Deploy) {
+		return false
+	}
 	return h.Work(s).Op != nil && slices.ContainsFunc(h.Intent.Reboots, func(r event.RebootRequest) bool {
 		return r.Force && !slices.Contains(rebooted(h, s), r.ID)
 	})

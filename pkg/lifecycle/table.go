@@ -100,6 +100,8 @@ func registrationRows() []Row {
 		{From: states{registering}, Section: s, Facts: work(event.Enroll), Why: "the first registration"},
 		{From: states{registering}, Section: s, Facts: []string{event.Enroll.Fact(event.Succeeded)}, To: states{inspects, preparing, externally}, Moves: true, Why: "the BMC answered"},
 		{From: managedStates(), Section: s, Facts: append(work(event.Enroll), event.Enroll.Fact(event.Succeeded), event.CredentialsRotated, event.NodeLost), Why: "registration of a known host changes nothing else"},
+		{From: states{inspects, preparing, available, externally}, Section: s, Facts: attachEnds(), To: states{poweringOff}, When: deleted, Why: "a deletion was held up till it was attached again, or that was in vain"},
+		{From: states{provision, provisioned}, Section: s, Facts: attachEnds(), To: states{deprovision}, When: deleted, Why: "a deletion was held up till it was attached again, or that was in vain"},
 		{From: states{provisioned, externally, deprovision}, Section: s, Facts: append(work(event.Adopt), event.Adopt.Fact(event.Succeeded)), Why: "a host that runs is taken over"},
 		{From: managedStates(), Section: s, Facts: append(work(event.Detach), event.Detach.Fact(event.Succeeded)), When: Apart, Why: "its user wants it detached"},
 		{From: states{deleting}, Section: s, Facts: append(work(event.Remove), event.Remove.Fact(event.Succeeded)), When: Leaving, Why: "nothing else is left to do"},
@@ -107,6 +109,12 @@ func registrationRows() []Row {
 		{From: knownStates(), Section: s, Facts: trouble(), Why: "its backend does not answer, or does again"},
 	}
 }
+
+// attachEnds are the facts by which the attaching of a detached host ends.
+func attachEnds() []string { return facts(event.Enroll, event.Succeeded, event.Failed) }
+
+// deleted: its user wants it gone, whatever holds that up.
+func deleted(h Host) bool { return !h.Intent.DeletedAt.IsZero() }
 
 // ends are the facts that an operation's owner may record whatever happened to
 // the host meanwhile.

@@ -32,7 +32,7 @@ func (t Tool) demoCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
 			o.Data, err = newFolder(data)
-			o.Grow, o.Backend = true, redfish.Name
+			o.Grow, o.Demo, o.Backend = true, true, redfish.Name
 			o.Bus.Cluster = "default" // as that of up
 			if err := errors.Join(err, o.validate(cmd.Flags())); err != nil {
 				return usageError{err}
@@ -141,8 +141,8 @@ func (s *site) afterDemo() []string {
 	}
 }
 
-// clear removes what an earlier installation left in the folder. Of a folder
-// that holds anything else nothing is removed.
+// clear removes what an earlier demo left in the folder. Of a folder that holds
+// anything else nothing is removed.
 func (f folder) clear() error {
 	entries, err := os.ReadDir(string(f))
 	if errors.Is(err, os.ErrNotExist) || (err == nil && len(entries) == 0) {
@@ -151,8 +151,8 @@ func (f folder) clear() error {
 	if err != nil {
 		return fmt.Errorf("look into the data folder: %w", err)
 	}
-	if _, found, err := f.readPlan(); err != nil || !found {
-		return usageError{fmt.Errorf("%s holds something else than an installation of metalbus: empty it, or choose another folder with --data", f)}
+	if p, _, err := f.readPlan(); err != nil || !p.Demo {
+		return usageError{fmt.Errorf("%s holds something else than an earlier demo: empty it, or choose another folder with --data", f)}
 	}
 	release, err := f.take()
 	if err != nil {

@@ -57,7 +57,10 @@ func (f folder) take() (release func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("the data folder must be writable: %w", err)
 	}
-	if err := lockFile(file); err != nil {
+	switch err := lockFile(file); {
+	case errors.Is(err, errors.ErrUnsupported):
+		return nil, errors.Join(err, file.Close())
+	case err != nil:
 		holder, _ := os.ReadFile(f.lockFile())
 		_ = file.Close()
 		return nil, fmt.Errorf("process %s runs an installation in %s already: stop it, or choose another folder with --data",
@@ -92,6 +95,8 @@ type plan struct {
 	Backend   string `json:"backend"`
 	// Declared is how many hosts of the rack were declared to Kubernetes.
 	Declared int `json:"declared"`
+	// Demo: it was begun by a demo, and the next demo may remove it.
+	Demo bool `json:"demo,omitempty"`
 }
 
 // readPlan is the plan of the folder; ok is false in a new one.

@@ -4,10 +4,13 @@ package metalbus
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"syscall"
 )
 
-func lockFile(*os.File) error { return errors.New("an installation can only be run on Unix") }
+func lockFile(*os.File) error {
+	return fmt.Errorf("run an installation on this system: %w", errors.ErrUnsupported)
+}
 
 func apart() *syscall.SysProcAttr { return nil }

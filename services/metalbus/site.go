@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/metalbus/metalbus/pkg/backend"
+	"github.com/metalbus/metalbus/pkg/backend/ironic"
 	"github.com/metalbus/metalbus/pkg/bus"
 	"github.com/metalbus/metalbus/pkg/kube"
 	"github.com/metalbus/metalbus/pkg/kube/setup"
@@ -36,10 +37,25 @@ type Shared struct {
 	Kube kube.Config
 }
 
-// OpenBackends makes the backend of the name, to which hosts go that name none.
-// Where it pretends, an operation takes the delay. What it returns second lets
-// go of it.
-type OpenBackends func(name string, delay time.Duration, secrets kube.Access, now func() time.Time) (*backend.Set, func(context.Context), error)
+// Doors are what backends are made of.
+type Doors struct {
+	// Name is the backend that hosts go to that name none.
+	Name string
+	// Delay is how long an operation takes where it is pretended.
+	Delay time.Duration
+	// Ironic says which Ironics there are, for the backend of that name.
+	Ironic ironic.Config
+	// Secrets is how Secrets are read.
+	Secrets kube.Access
+	// Bus holds the inventories of hosts.
+	Bus *bus.Bus
+	// Metrics take what the backends count.
+	Metrics prometheus.Registerer
+	Now     func() time.Time
+}
+
+// OpenBackends makes the backends. What it returns second lets go of them.
+type OpenBackends func(Doors) (*backend.Set, func(context.Context), error)
 
 // siteOptions say how an installation in one process is set up.
 type siteOptions struct {
@@ -48,9 +64,13 @@ type siteOptions struct {
 	// Grow: a rack that is there already gets as many hosts as Rack says; else
 	// it stays as it is.
 	Grow bool
+	// Demo: the folder is a demo's.
+	Demo bool
 	// Namespace, Image and Backend are those of the hosts. An empty Image asks
 	// for none.
 	Namespace, Image, Backend string
+	// Ironic says which Ironics there are, if that is the Backend.
+	Ironic ironic.Config
 	// Kubeconfig names a cluster to use instead of one of our own; Kubeapi is
 	// the program for that, to be looked for if empty.
 	Kubeconfig, Kubeapi string
@@ -152,7 +172,7 @@ func (s *site) makePlan(context.Context) error {
 	case err != nil:
 		return err
 	case !found:
-		s.plan = plan{Simulator: "127.0.0.1:0", Backend: s.Backend}
+		s.plan = plan{Simulator: "127.0.0.1:0", Backend: s.Backend, Demo: s.Demo}
 		return nil
 	case old.Backend != s.Backend:
 		return usageError{fmt.Errorf("%s was begun with --backend %s: give that, or choose another folder with --data", s.Data, old.Backend)}

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/metalbus/metalbus/pkg/backend/ironic"
 	"github.com/metalbus/metalbus/pkg/backend/redfish"
 )
 
@@ -26,7 +28,8 @@ func (t Tool) upCommand() *cobra.Command {
 			"BMCs, and the five services. Everything is kept in one folder; the next run there goes on where this one\n" +
 			"ended, with the hosts as they were.\n\n" +
 			"  metalbus up --hosts 50\n" +
-			"  metalbus up --image http://images.example/live.iso   # hosts that boot a live ISO",
+			"  metalbus up --image http://images.example/live.iso   # hosts that boot a live ISO\n" +
+			"  metalbus up --backend ironic --ironic-endpoint http://192.0.2.5:6385 --hosts 0   # your own hosts, by your Ironic",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
 			o.Data, err = newFolder(data)
@@ -42,7 +45,8 @@ func (t Tool) upCommand() *cobra.Command {
 	fs.StringVar(&data, "data", t.defaultFolder(), "`folder` that keeps everything")
 	fs.StringVarP(&o.Namespace, "namespace", "n", "default", "`namespace` of the hosts")
 	fs.StringVar(&o.Image, "image", "", "`URL` of a live ISO that new hosts are to boot; empty leaves them available")
-	fs.StringVar(&o.Backend, "backend", redfish.Name, "`backend` of the hosts: redfish, or fixture, which pretends and forgets at the end")
+	fs.StringVar(&o.Backend, "backend", redfish.Name, "`backend` of the hosts: redfish, ironic, or fixture, which pretends and forgets at the end")
+	o.bindIronic(fs)
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", "", "`file` of a cluster to use instead of an API of our own")
 	fs.StringVar(&o.Kubeapi, "kubeapi", "", "`program` that plays the Kubernetes API; looked for beside metalbus and on the PATH if empty")
 	fs.StringVar(&o.Listen, "nats-listen", "", "loopback `address` at which programs of others may reach the bus, such as 127.0.0.1:4222; without a password")
@@ -50,6 +54,15 @@ func (t Tool) upCommand() *cobra.Command {
 	o.Frame.Bind(fs)
 	fs.Lookup("health-address").DefValue, o.Frame.HealthAddress = "", ""
 	return cmd
+}
+
+// bindIronic binds the flags of Ironics. Those that few need are left out of the help.
+func (o *siteOptions) bindIronic(fs *pflag.FlagSet) {
+	all := pflag.NewFlagSet(ironic.Name, pflag.ContinueOnError)
+	o.Ironic.Bind(all)
+	shown := []string{"ironic-endpoint", "ironics-file", "metal3-auth-root-dir"}
+	all.VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains(shown, f.Name) })
+	fs.AddFlagSet(all)
 }
 
 // bindBus binds the flags of a NATS server of others.
@@ -80,7 +93,10 @@ func (o *siteOptions) validate(fs *pflag.FlagSet) error {
 	if !fs.Changed("nats-url") {
 		o.Bus.URLs = nil
 	}
-	errs := []error{o.wholePaths(), o.Rack.validate(), o.Frame.Validate(), oneOf("backend", o.Backend, redfish.Name, pretending)}
+	errs := []error{o.wholePaths(), o.Rack.validate(), o.Frame.Validate(), oneOf("backend", o.Backend, redfish.Name, ironic.Name, pretending)}
+	if o.Backend == ironic.Name {
+		errs = append(errs, o.Ironic.Validate())
+	}
 	o.Bus.Name = name
 	errs = append(errs, o.Bus.Validate())
 	if o.Namespace == "" {

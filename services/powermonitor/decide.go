@@ -43,10 +43,12 @@ func turn(h lifecycle.Host, now time.Time) (look, lifecycle.Step) {
 }
 
 // claimedByOthers: an available host that is about to be used, prepared or
-// inspected needs no power of its own before that.
+// inspected needs no power of its own before that, unless it is to be tried again
+// later only.
 func claimedByOthers(h lifecycle.Host) bool {
-	return (lifecycle.WantsImage(h) && h.Provisioning.Problem == nil) || lifecycle.WantsInspection(h) ||
-		lifecycle.Unsettled(h) || h.Intent.Spec.ExternallyProvisioned
+	soon := func(k event.Kind) bool { return h.Newest(k.Section()).Fact != k.Fact(event.Failed) }
+	return (lifecycle.WantsImage(h) && soon(event.Deploy)) || (lifecycle.WantsInspection(h) && soon(event.Inspect)) ||
+		(lifecycle.Unsettled(h) && soon(event.Prepare)) || h.Intent.Spec.ExternallyProvisioned
 }
 
 // leave powers a host off before its deletion, or gives that up.

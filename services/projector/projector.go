@@ -55,19 +55,28 @@ type Projector struct {
 	metrics *metrics
 	screens *screens
 	looked  *looked
+	beside  []Part
+	leading []Part
 }
+
+// Part is work that goes on until its context ends.
+type Part func(ctx context.Context) error
 
 // Options are what a Projector uses of its surroundings.
 type Options struct {
 	Log     *slog.Logger
 	Metrics prometheus.Registerer
 	Now     func() time.Time
+	// Beside is further work of every replica on the same cluster, Leading is
+	// that of the replica that leads; this is begun again each time it does.
+	Beside, Leading []Part
 }
 
 // New is a Projector between a cluster and a bus.
 func New(cfg Config, c *kube.Cluster, b Bus, o Options) *Projector {
 	return &Projector{
 		cfg: cfg, kube: c, bus: b, log: o.Log, now: o.Now, metrics: newMetrics(o.Metrics), screens: newScreens(), looked: newLooked(),
+		beside: o.Beside, leading: o.Leading,
 	}
 }
 
@@ -79,6 +88,9 @@ func (p *Projector) Run(outer context.Context) error {
 	}
 	all.Go(func() error { p.kube.Watch(ctx); return nil })
 	all.Go(func() error { p.kube.Announcer.Run(ctx); return nil })
+	for _, part := range p.beside {
+		all.Go(func() error { return part(ctx) })
+	}
 	all.Go(func() error {
 		// Triggers of hosts that were not listed yet would all be asked for
 		// one by one.
@@ -124,6 +136,9 @@ func (p *Projector) lead(ctx context.Context) error {
 	p.looked.clear()
 	all, ctx := errgroup.WithContext(ctx)
 	all.Go(func() error { return p.kube.Serve(ctx, p.cfg.Looks, p.Look) })
+	for _, part := range p.leading {
+		all.Go(func() error { return part(ctx) })
+	}
 	all.Go(func() error {
 		if err := p.kube.Hosts.Synced(ctx); err != nil {
 			return err

@@ -8,32 +8,9 @@ import (
 	"strings"
 
 	"github.com/metalbus/metalbus/api/event"
-	"github.com/metalbus/metalbus/api/v1alpha1"
 	"github.com/metalbus/metalbus/pkg/ironic"
 	"github.com/metalbus/metalbus/pkg/lifecycle"
 )
-
-// typeOf is what the failure of an operation is called in a host's status.
-func typeOf(k event.Kind) v1alpha1.ErrorType {
-	switch k {
-	case event.Adopt:
-		return v1alpha1.ProvisionedRegistrationError
-	case event.Detach:
-		return v1alpha1.DetachError
-	case event.Inspect:
-		return v1alpha1.InspectionError
-	case event.Prepare:
-		return v1alpha1.PreparationError
-	case event.Deploy, event.Undeploy:
-		return v1alpha1.ProvisioningError
-	case event.Service:
-		return v1alpha1.ServicingError
-	case event.PowerOn, event.PowerOff, event.Reboot:
-		return v1alpha1.PowerManagementError
-	default:
-		return v1alpha1.RegistrationError
-	}
-}
 
 // noSystem is what Ironic says of a system that the BMC does not know.
 var noSystem = regexp.MustCompile(`resource \S*/systems/\S+ not found`)
@@ -69,14 +46,16 @@ func problemError(k event.Kind, c event.Class, message, next string) error {
 	if next == "" {
 		next = lifecycle.NextStep(c)
 	}
-	return &lifecycle.ProblemError{Problem: event.Problem{Type: typeOf(k), Class: c, Message: message, Next: next}}
+	return &lifecycle.ProblemError{Problem: event.Problem{Type: lifecycle.ErrorTypeOf(k), Class: c, Message: message, Next: next}}
 }
 
 // ofHost makes an error the host's own problem where it is; ok is false for what
 // is trouble of Ironic as a whole, or may pass by itself.
 func ofHost(k event.Kind, err error) (p event.Problem, ok bool) {
 	if own, is := errors.AsType[*lifecycle.ProblemError](err); is {
-		return own.Problem, true
+		p := own.Problem
+		p.Type = lifecycle.ErrorTypeOf(k) // who reads a Secret does not know what for
+		return p, true
 	}
 	class := event.ClassBackend
 	switch {
@@ -91,7 +70,7 @@ func ofHost(k event.Kind, err error) (p event.Problem, ok bool) {
 		return event.Problem{}, false
 	}
 	text := err.Error()
-	p = lifecycle.NewProblem(typeOf(k), classify(ironic.Detail(err), class), text)
+	p = lifecycle.NewProblem(lifecycle.ErrorTypeOf(k), classify(ironic.Detail(err), class), text)
 	if e, is := errors.AsType[*ironic.Error](err); is && e.Advice != "" {
 		p.Next = "" // the message says it, and better
 	}

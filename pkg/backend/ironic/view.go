@@ -54,12 +54,12 @@ func (v view) why(otherwise string) string {
 // taken from what Ironic says.
 func (v view) broken(otherwise event.Class, prefix, unexplained string) lifecycle.Outlook {
 	text := v.why(unexplained)
-	return lifecycle.Broken{Problem: lifecycle.NewProblem(typeOf(v.kind), classify(text, otherwise), prefix+text)}
+	return lifecycle.Broken{Problem: lifecycle.NewProblem(lifecycle.ErrorTypeOf(v.kind), classify(text, otherwise), prefix+text)}
 }
 
 // refuse is the outlook of what is not done, with what to do instead.
 func (v view) refuse(c event.Class, message, next string) lifecycle.Outlook {
-	return lifecycle.Broken{Problem: event.Problem{Type: typeOf(v.kind), Class: c, Message: message, Next: next}}
+	return lifecycle.Broken{Problem: event.Problem{Type: lifecycle.ErrorTypeOf(v.kind), Class: c, Message: message, Next: next}}
 }
 
 func finished() lifecycle.Outlook { return lifecycle.Finished{} }
@@ -91,7 +91,7 @@ func (v view) powerless() lifecycle.Outlook {
 		reason = v.why("it does not say why")
 	}
 	return lifecycle.Broken{Problem: event.Problem{
-		Type: typeOf(v.kind), Class: classify(reason, event.ClassUnreachable),
+		Type: lifecycle.ErrorTypeOf(v.kind), Class: classify(reason, event.ClassUnreachable),
 		Message: "Ironic has lost control of the machine's power: " + reason,
 		Next:    "Check the BMC and its credentials; Ironic tries it again by itself every few minutes",
 	}}

@@ -97,7 +97,7 @@ func (b *Backend) Look(ctx context.Context, k event.Kind, h lifecycle.Host) (lif
 	case k == event.Detach || k == event.Remove:
 		return lifecycle.Finished{}, nil // there are no records to remove
 	case look == nil:
-		return refuse(typeOf(k), fmt.Sprintf("the %s backend cannot %s a host", Name, k)), nil
+		return refuse(lifecycle.ErrorTypeOf(k), fmt.Sprintf("the %s backend cannot %s a host", Name, k)), nil
 	}
 	machine, err := b.machine(ctx, k, h)
 	if err != nil {

@@ -99,6 +99,6 @@ func (b *Backend) within(v view, limit time.Duration, what string) lifecycle.Out
 	if b.now().Sub(v.op().StepAt) <= limit {
 		return lifecycle.Underway{For: what, Every: lifecycle.Quick}
 	}
-	return lifecycle.Broken{Problem: lifecycle.NewProblem(typeOf(v.kind), event.ClassTimeout,
+	return lifecycle.Broken{Problem: lifecycle.NewProblem(lifecycle.ErrorTypeOf(v.kind), event.ClassTimeout,
 		fmt.Sprintf("waited %s for %s after the BMC at %s had accepted the command", limit, what, v.bmc))}
 }

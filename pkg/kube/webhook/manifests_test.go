@@ -71,7 +71,7 @@ func TestServiceLeadsToTheWebhook(t *testing.T) {
 	t.Parallel()
 	for _, file := range []string{"self-made.yaml", "cert-manager.yaml"} {
 		service := as[corev1.Service](t, manifest(t, file)["Service"])
-		if service.Name != defaultService || service.Namespace != "metalbus-system" || service.Spec.Ports[0].TargetPort.IntValue() != defaultPort {
+		if service.Name != defaultService || service.Namespace != "metalbus-system" || service.Spec.Ports[0].TargetPort.IntValue() != 9443 {
 			t.Errorf("%s: the Service %s/%s leads to %v", file, service.Namespace, service.Name, service.Spec.Ports)
 		}
 	}

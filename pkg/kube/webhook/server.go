@@ -47,6 +47,9 @@ type Options struct {
 // New is a webhook over the hosts that c sees. It must be made before they are
 // watched.
 func New(cfg Config, c *kube.Cluster, o Options) (*Server, error) {
+	if cfg.Namespace == "" {
+		cfg.Namespace = c.Config().LeaseNamespace
+	}
 	s := newServer(cfg, c.Hosts, o)
 	if cfg.CertificateFolder != "" {
 		s.certificates.source = &files{folder: cfg.CertificateFolder}

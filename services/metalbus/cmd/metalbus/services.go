@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"time"
 
 	"github.com/metalbus/metalbus/pkg/assembly"
 	"github.com/metalbus/metalbus/pkg/backend"
@@ -49,13 +48,14 @@ func runProjector(ctx context.Context, f *service.Frame, s metalbus.Shared) erro
 	return projector.New(projector.DefaultConfig(), cluster, b, projector.Options{Log: f.Log, Metrics: f.Metrics, Now: f.Now}).Run(ctx)
 }
 
-// openBackends makes the backend that hosts go to.
-func openBackends(name string, delay time.Duration, access kube.Access, now func() time.Time) (*backend.Set, func(context.Context), error) {
-	secrets, err := kube.OpenSecrets(access)
+// openBackends makes the backends that hosts go to.
+func openBackends(d metalbus.Doors) (*backend.Set, func(context.Context), error) {
+	secrets, err := kube.OpenSecrets(d.Secrets)
 	if err != nil {
 		return nil, nil, err
 	}
-	return assembly.Backends{Names: []string{name}, FixtureDelay: delay}.Open(secrets, now)
+	settings := assembly.Backends{Names: []string{d.Name}, FixtureDelay: d.Delay, Ironic: d.Ironic}
+	return settings.Open(assembly.Around{Secrets: secrets, Documents: d.Bus, Metrics: d.Metrics, Now: d.Now})
 }
 
 // stage is a stage service with the worker that newWorker makes.
