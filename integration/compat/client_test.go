@@ -81,7 +81,7 @@ func TestUnknownFields(t *testing.T) {
 	if err := u.Create(t.Context(), o, client.FieldValidation(metav1.FieldValidationWarn)); err != nil {
 		t.Fatal(err)
 	}
-	u.isTold(t, `unknown field "spec.colour"`)
+	u.isTold(t, `unknown field "spec.colour"`, "spec.networkInterfaces are checked and kept")
 	if _, kept, _ := unstructured.NestedString(o.Object, "spec", "colour"); kept {
 		t.Error("a field that the definition has not is kept")
 	}
