@@ -82,11 +82,11 @@ const closeTime = 5 * time.Second
 
 // Open makes the backends. What it returns second lets go of them, and must be
 // called, at the latest when its context has ended.
-func (b Backends) Open(around Around) (*backend.Set, func(context.Context), error) {
+func (b Backends) Open(ctx context.Context, around Around) (*backend.Set, func(context.Context), error) {
 	o := opening{Backends: b, Around: around}
 	for _, name := range b.Names {
 		if err := o.open(name); err != nil {
-			o.close(context.Background())
+			o.close(ctx)
 			return nil, nil, err
 		}
 	}

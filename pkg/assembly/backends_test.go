@@ -24,7 +24,7 @@ func TestBackendsAreChecked(t *testing.T) {
 		"none":            {says: "name at least one"},
 		"one twice":       {names: []string{"redfish", "redfish"}, says: "twice"},
 		"one of no name":  {names: []string{"floppy"}, says: `"floppy": want one of redfish, ironic, fixture`},
-		"no Ironic to go":  {names: []string{"ironic"}, says: "ironic-endpoint"},
+		"no Ironic to go": {names: []string{"ironic"}, says: "ironic-endpoint"},
 		"everything said": {names: []string{"a", "b"}, says: `"b"`},
 	}
 	for name, tc := range tests {
@@ -38,7 +38,7 @@ func TestBackendsAreChecked(t *testing.T) {
 }
 
 func TestTheFirstBackendIsTheDefault(t *testing.T) {
-	set, stop, err := assembly.Backends{Names: []string{assembly.Fixture, "redfish"}}.Open(assembly.Around{Now: time.Now})
+	set, stop, err := assembly.Backends{Names: []string{assembly.Fixture, "redfish"}}.Open(t.Context(), assembly.Around{Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestCertificatesThatAreNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, says := range map[string]string{file: "holds no certificate", file + ".gone": "no such file"} {
-		_, _, err := assembly.Backends{Names: []string{"redfish"}, CAFile: path}.Open(assembly.Around{Now: time.Now})
+		_, _, err := assembly.Backends{Names: []string{"redfish"}, CAFile: path}.Open(t.Context(), assembly.Around{Now: time.Now})
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("got %v, want it to say %q", err, says)
 		}
@@ -74,7 +74,7 @@ ironics:
 // it, else to the first. Once it is detached it may go elsewhere.
 func TestHostsGoToTheirIronic(t *testing.T) {
 	file := write(t, twoIronics)
-	set, stop, err := assembly.Backends{Names: []string{"redfish", "ironic"}, Ironic: ironic.Config{File: file, Settings: ironic.DefaultSettings()}}.Open(assembly.Around{Now: time.Now})
+	set, stop, err := assembly.Backends{Names: []string{"redfish", "ironic"}, Ironic: ironic.Config{File: file, Settings: ironic.DefaultSettings()}}.Open(t.Context(), assembly.Around{Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestHostsGoToTheirIronic(t *testing.T) {
 
 func TestIronicsMustNotBeCalledLikeOtherBackends(t *testing.T) {
 	file := write(t, "ironics: [{name: redfish, endpoint: http://192.0.2.5:6385}]")
-	_, _, err := assembly.Backends{Names: []string{"ironic"}, Ironic: ironic.Config{File: file, Settings: ironic.DefaultSettings()}}.Open(assembly.Around{Now: time.Now})
+	_, _, err := assembly.Backends{Names: []string{"ironic"}, Ironic: ironic.Config{File: file, Settings: ironic.DefaultSettings()}}.Open(t.Context(), assembly.Around{Now: time.Now})
 	if err == nil || !strings.Contains(err.Error(), "must not be called redfish") {
 		t.Errorf("got %v", err)
 	}

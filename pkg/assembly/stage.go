@@ -44,7 +44,7 @@ func (s *Stage) Run(ctx context.Context, f *service.Frame, newWorker func(*backe
 		return err
 	}
 	defer closeBus()
-	backends, closeBackends, err := s.Backends.Open(Around{Secrets: secrets, Documents: b, Metrics: f.Metrics, Now: f.Now})
+	backends, closeBackends, err := s.Backends.Open(ctx, Around{Secrets: secrets, Documents: b, Metrics: f.Metrics, Now: f.Now})
 	if err != nil {
 		return err
 	}

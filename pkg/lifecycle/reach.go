@@ -48,7 +48,7 @@ func Reachable(h Host) bool {
 // host. That its Secret is gone keeps none from a host that has to go.
 func Hindered(h Host) bool {
 	p := h.Registration.Problem
-	return p != nil && !(loginGone(h) && p.Local)
+	return p != nil && (!p.Local || !loginGone(h))
 }
 
 // loginGone reports whether the host has to go, and its Secret is gone already.

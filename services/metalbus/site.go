@@ -55,7 +55,7 @@ type Doors struct {
 }
 
 // OpenBackends makes the backends. What it returns second lets go of them.
-type OpenBackends func(Doors) (*backend.Set, func(context.Context), error)
+type OpenBackends func(context.Context, Doors) (*backend.Set, func(context.Context), error)
 
 // siteOptions say how an installation in one process is set up.
 type siteOptions struct {

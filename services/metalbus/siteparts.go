@@ -163,7 +163,7 @@ func (s *site) openBackends(ctx context.Context) error {
 		s.shared.Kube.Namespaces = []string{s.Namespace} // the others are somebody's
 	}
 	delay := time.Duration(s.Rack.Delay * float64(bootTime()))
-	set, stop, err := s.tool.OpenBackends(Doors{
+	set, stop, err := s.tool.OpenBackends(ctx, Doors{
 		Name: s.Backend, Delay: delay, Ironic: s.Ironic, Secrets: s.shared.Kube.Access, Bus: s.bus, Metrics: s.frame.Metrics, Now: s.tool.Env.Now,
 	})
 	if err != nil {

@@ -175,7 +175,8 @@ func TestIntentOf(t *testing.T) {
 			want: func(i *event.Intent) {
 				i.Reboots = []event.RebootRequest{
 					{Mode: v1alpha1.RebootModeSoft, Force: true, ID: "r8"},
-					{Key: "a", Mode: v1alpha1.RebootModeSoft, ID: "r8/a"}, {Key: "b", Mode: v1alpha1.RebootModeHard, ID: "r8/b"},
+					{Key: "a", Mode: v1alpha1.RebootModeSoft, ID: "r8/a"},
+					{Key: "b", Mode: v1alpha1.RebootModeHard, ID: "r8/b"},
 				}
 			},
 		},

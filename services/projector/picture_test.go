@@ -35,10 +35,14 @@ func toAvailable() []lifecycle.Fact {
 	on := true
 	return []lifecycle.Fact{
 		created(),
-		lifecycle.Started{Kind: event.Enroll}, lifecycle.Accepted{Kind: event.Enroll}, lifecycle.Enrolled{Node: "n", Profile: "unknown"},
+		lifecycle.Started{Kind: event.Enroll},
+		lifecycle.Accepted{Kind: event.Enroll},
+		lifecycle.Enrolled{Node: "n", Profile: "unknown"},
 		lifecycle.Observed{What: event.PowerChanged, On: &on},
-		lifecycle.Started{Kind: event.Inspect}, lifecycle.Inspected{Digest: "d", Arch: "x86_64"},
-		lifecycle.Started{Kind: event.Prepare}, lifecycle.ReadyForImage{},
+		lifecycle.Started{Kind: event.Inspect},
+		lifecycle.Inspected{Digest: "d", Arch: "x86_64"},
+		lifecycle.Started{Kind: event.Prepare},
+		lifecycle.ReadyForImage{},
 	}
 }
 
@@ -154,11 +158,20 @@ func follow(states []v1alpha1.ProvisioningState, s v1alpha1.ProvisioningState) [
 func wander(t *rapid.T) []lifecycle.Host {
 	on, off := true, false
 	choices := []lifecycle.Fact{
-		lifecycle.Started{Kind: event.Enroll}, lifecycle.Enrolled{Node: "n", Profile: "unknown"}, broken(event.Enroll, "no answer"),
-		lifecycle.Started{Kind: event.Inspect}, lifecycle.Inspected{Digest: "d"}, lifecycle.Started{Kind: event.Prepare}, lifecycle.ReadyForImage{},
-		lifecycle.Started{Kind: event.Deploy}, lifecycle.Provisioned{}, broken(event.Deploy, "bad image"),
-		lifecycle.Started{Kind: event.Undeploy}, lifecycle.Deprovisioned{},
-		lifecycle.Observed{What: event.PowerChanged, On: &on}, lifecycle.Observed{What: event.PowerChanged, On: &off},
+		lifecycle.Started{Kind: event.Enroll},
+		lifecycle.Enrolled{Node: "n", Profile: "unknown"},
+		broken(event.Enroll, "no answer"),
+		lifecycle.Started{Kind: event.Inspect},
+		lifecycle.Inspected{Digest: "d"},
+		lifecycle.Started{Kind: event.Prepare},
+		lifecycle.ReadyForImage{},
+		lifecycle.Started{Kind: event.Deploy},
+		lifecycle.Provisioned{},
+		broken(event.Deploy, "bad image"),
+		lifecycle.Started{Kind: event.Undeploy},
+		lifecycle.Deprovisioned{},
+		lifecycle.Observed{What: event.PowerChanged, On: &on},
+		lifecycle.Observed{What: event.PowerChanged, On: &off},
 	}
 	frames := history(born(), created())
 	frames = append(frames, history(last(frames), imageWanted(last(frames)))...)

@@ -92,7 +92,7 @@ func register(h lifecycle.Host, now time.Time, grace time.Duration) choice {
 		return choice{step: lifecycle.Nothing{}}
 	}
 	problem, current := h.Registration.Problem, lifecycle.Current(h)
-	if step := refuse(h, now, grace); step != nil && !(current && lifecycle.Leaving(h)) {
+	if step := refuse(h, now, grace); step != nil && (!current || !lifecycle.Leaving(h)) {
 		return choice{step: step}
 	}
 	if current && lifecycle.Unadopted(h) && (problem == nil || problem.Kind == event.Adopt) {

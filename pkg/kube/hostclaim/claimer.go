@@ -112,34 +112,36 @@ func (c *claimer) look(ctx context.Context, key types.NamespacedName) (again tim
 // associate gives a claim its host.
 func (c *claimer) associate(ctx context.Context, claim *v1alpha1.HostClaim) (time.Duration, error) {
 	for range rounds {
-		chosen, known := c.chosen(claim)
-		if !known {
-			var err error
-			var why standing
-			if claim, why, err = c.choose(ctx, claim); err != nil {
-				return 0, err
-			}
-			if why.reason != "" {
-				_, err = c.tell(ctx, claim, why)
-				return patience, err
-			}
-			continue
-		}
-		s, again, err := c.take(ctx, claim, chosen)
-		if err != nil {
-			return 0, err
-		}
-		if s.reason == "" || s.refused {
-			if claim, err = c.store.Note(ctx, claim, note{finalizer: true}); err != nil {
-				return 0, err
-			}
-		}
-		if s.reason != "" {
-			_, err = c.tell(ctx, claim, s)
+		next, again, settled, err := c.round(ctx, claim)
+		if err != nil || settled {
 			return again, err
 		}
+		claim = next
 	}
 	return leastPause, nil
+}
+
+// round goes one step towards a claim's host: chooses one, or takes the chosen
+// one. It is settled once the claim's status tells how it stands.
+func (c *claimer) round(ctx context.Context, claim *v1alpha1.HostClaim) (next *v1alpha1.HostClaim, again time.Duration, settled bool, err error) {
+	chosen, known := c.chosen(claim)
+	if !known {
+		claim, why, err := c.choose(ctx, claim)
+		if err != nil || why.reason == "" {
+			return claim, 0, false, err
+		}
+		_, err = c.tell(ctx, claim, why)
+		return claim, patience, true, err
+	}
+	s, again, err := c.take(ctx, claim, chosen)
+	if err == nil && (s.reason == "" || s.refused) {
+		claim, err = c.store.Note(ctx, claim, note{finalizer: true})
+	}
+	if err != nil || s.reason == "" {
+		return claim, 0, false, err
+	}
+	_, err = c.tell(ctx, claim, s)
+	return claim, again, true, err
 }
 
 // chosen is the host that a claim has or is about to get: the one that it has

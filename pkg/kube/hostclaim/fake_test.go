@@ -213,7 +213,7 @@ type cached struct{ behind }
 func (c cached) Host(k types.NamespacedName) (*v1alpha1.BareMetalHost, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	h, there := latest(c.world.hosts[k], time.Now().Add(-c.by))
+	h, there := latest(c.hosts[k], time.Now().Add(-c.by))
 	return h, there && h != nil
 }
 
@@ -221,7 +221,7 @@ func (c cached) Hosts() []*v1alpha1.BareMetalHost {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var all []*v1alpha1.BareMetalHost
-	for _, versions := range c.world.hosts {
+	for _, versions := range c.hosts {
 		if h, there := latest(versions, time.Now().Add(-c.by)); there && h != nil {
 			all = append(all, h)
 		}

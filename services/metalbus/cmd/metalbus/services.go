@@ -7,6 +7,7 @@ import (
 	"github.com/metalbus/metalbus/pkg/backend"
 	"github.com/metalbus/metalbus/pkg/bus"
 	"github.com/metalbus/metalbus/pkg/kube"
+	"github.com/metalbus/metalbus/pkg/kube/companion"
 	"github.com/metalbus/metalbus/pkg/service"
 	"github.com/metalbus/metalbus/services/inspector"
 	"github.com/metalbus/metalbus/services/metalbus"
@@ -36,26 +37,23 @@ func services() []metalbus.Service {
 }
 
 func runProjector(ctx context.Context, f *service.Frame, s metalbus.Shared) error {
-	cluster, err := kube.Open(s.Kube, kube.Options{Log: f.Log, Metrics: f.Metrics, Now: f.Now})
-	if err != nil {
-		return err
-	}
 	b, closeBus, err := assembly.Connect(ctx, f, s.Bus, s.Server...)
 	if err != nil {
 		return err
 	}
 	defer closeBus()
-	return projector.New(projector.DefaultConfig(), cluster, b, projector.Options{Log: f.Log, Metrics: f.Metrics, Now: f.Now}).Run(ctx)
+	settings := projector.Settings{Config: projector.DefaultConfig(), Kube: s.Kube, Companions: companion.Config{HostClaims: true}}
+	return projector.Run(ctx, f, b, settings)
 }
 
 // openBackends makes the backends that hosts go to.
-func openBackends(d metalbus.Doors) (*backend.Set, func(context.Context), error) {
+func openBackends(ctx context.Context, d metalbus.Doors) (*backend.Set, func(context.Context), error) {
 	secrets, err := kube.OpenSecrets(d.Secrets)
 	if err != nil {
 		return nil, nil, err
 	}
 	settings := assembly.Backends{Names: []string{d.Name}, FixtureDelay: d.Delay, Ironic: d.Ironic}
-	return settings.Open(assembly.Around{Secrets: secrets, Documents: d.Bus, Metrics: d.Metrics, Now: d.Now})
+	return settings.Open(ctx, assembly.Around{Secrets: secrets, Documents: d.Bus, Metrics: d.Metrics, Now: d.Now})
 }
 
 // stage is a stage service with the worker that newWorker makes.
