@@ -15,7 +15,7 @@ COMPOSE  ?= $(shell docker compose version >/dev/null 2>&1 && echo docker compos
 export METALBUS_BIN = $(abspath $(BIN))
 
 .DEFAULT_GOAL := help
-.PHONY: help build test unit integration integration-ironic integration-agent lint fmt generate verify tidy images up down demo bench ci clean
+.PHONY: help build test unit integration integration-replicas integration-ironic integration-agent lint fmt generate verify tidy images up down demo bench ci clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -32,6 +32,9 @@ integration: build ## real programs, a real Kubernetes API, real NATS, container
 	@rm -f $(LEFT_OUT)
 	cd integration && METALBUS_LEFT_OUT=$(LEFT_OUT) CGO_ENABLED=1 go test -race -p 1 -timeout 40m ./...
 	@.ci/left-out $(LEFT_OUT)
+
+integration-replicas: build ## replicas that die under 200 hosts, without the race detector
+	cd integration && METALBUS_FLEET=200 CGO_ENABLED=0 go test -v -timeout 30m -run TestReplicas ./system
 
 integration-ironic: ## what the fake Ironic promises, on real Ironics of all releases; an hour, the first time needs root
 	cd integration && CGO_ENABLED=0 go test -v -timeout 150m -run TestConformance ./ironic -full 21,29,39

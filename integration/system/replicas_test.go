@@ -8,17 +8,19 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/metalbus/metalbus/api/v1alpha1"
-	"github.com/metalbus/metalbus/integration/internal/lab"
+	"github.com/metalbus/metalbus/integration/internal/plant"
 	"github.com/metalbus/metalbus/pkg/bmc/bmcsim"
 )
 
-// fleet is how many hosts go through their whole lives; METALBUS_FLEET sets it.
-func fleet(t *testing.T) int {
+// fewHosts are enough to have some in every stage at once.
+const fewHosts = 40
+
+// fleetSize is how many hosts go through their whole lives; METALBUS_FLEET sets it.
+func fleetSize(t *testing.T) int {
 	t.Helper()
 	text, ok := os.LookupEnv("METALBUS_FLEET") //nolint:forbidigo // a test has no other settings
 	if !ok {
-		return 200
+		return fewHosts
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 10 {
@@ -29,83 +31,65 @@ func fleet(t *testing.T) int {
 
 // Every service runs twice. While hosts are on their way to provisioned, and
 // again on their way out, one replica of each is killed. Each write to a
-// machine happens once all the same, and the log has no gap.
+// machine is made once all the same, also where its answer was lost with who
+// asked: whoever takes over lets the claim rest and looks at the machine
+// first. And the log has no gap.
 func TestReplicasDieInTheMiddle(t *testing.T) {
-	p := newPlant(t, shared.Kube(t))
-	p.start(t, 2)
-	n := fleet(t)
-	machines := map[string]*bmcsim.Host{}
-	var names []string
+	p := newPlant(t)
+	p.Start(t, 2)
+	n := fleetSize(t)
+	names, machines := declareAll(t, p, n)
+
+	p.AwaitSome(t, n/4, names, "in use", plant.InUse)
+	p.KillOneOfEach(t)
+	p.AwaitAll(t, names, "in use", plant.InUse)
+	for _, m := range machines {
+		ranImageOnce(t, m)
+	}
+
+	p.Start(t, 1)
+	p.Delete(t, names...)
+	p.AwaitSome(t, n/4, names, "gone", plant.Gone)
+	p.KillOneOfEach(t)
+	p.AwaitAll(t, names, "gone", plant.Gone)
+	for _, m := range machines {
+		leftOnce(t, m)
+	}
+	p.Audit(t, n)
+}
+
+// declareAll declares hosts with an image.
+func declareAll(t *testing.T, p *plant.Plant, n int) (names []string, machines []*bmcsim.Host) {
+	t.Helper()
 	for range n {
-		h, m := p.declare(t, provision)
-		machines[h.Name] = m
-		names = append(names, h.Name)
+		h, m := p.Declare(t, plant.WithImage)
+		names, machines = append(names, h.Name), append(machines, m)
 	}
-
-	p.await(t, names[n/4], "provisioned", state(v1alpha1.StateProvisioned))
-	p.killOne(t)
-	for _, name := range names {
-		p.await(t, name, "provisioned and on", func(h *v1alpha1.BareMetalHost) bool {
-			return state(v1alpha1.StateProvisioned)(h) && h.Status.PoweredOn
-		})
-	}
-	for name, m := range machines {
-		want := []string{"InsertMedia", "SetBoot Cd", "Reset On"}
-		if diff := cmp.Diff(want, did(m)); diff != "" {
-			t.Errorf("what was done to %s until it was provisioned (-want +got):\n%s", name, diff)
-		}
-		if v := m.View(); v.Power != "On" || v.Running.Image != liveISO || v.Boots != 1 {
-			t.Errorf("%s is %s, runs %q and booted %d times", name, v.Power, v.Running.Image, v.Boots)
-		}
-	}
-
-	for _, s := range services() {
-		p.startOne(t, s)
-	}
-	p.delete(t, names...)
-	p.gone(t, names[n/4])
-	p.killOne(t)
-	p.gone(t, names...)
-	for name, m := range machines {
-		out := did(m)[3:]
-		slices.Sort(out)
-		if diff := cmp.Diff([]string{"EjectMedia", "Reset ForceOff", "SetBoot None"}, out); diff != "" {
-			t.Errorf("what was done to %s until it was gone (-want +got):\n%s", name, diff)
-		}
-	}
-	p.audit(t, n)
+	return names, machines
 }
 
-// killOne kills one replica of each service.
-func (p *plant) killOne(t *testing.T) {
+// onceInUse is what it takes to bring a machine into use.
+func onceInUse() []string { return []string{"InsertMedia", "SetBoot Cd", "Reset On"} }
+
+// ranImageOnce wants a machine that has come into use with not one write too many.
+func ranImageOnce(t *testing.T, m *bmcsim.Host) {
 	t.Helper()
-	for _, s := range services() {
-		i := slices.IndexFunc(p.replicas[s], alive)
-		if i < 0 {
-			t.Fatalf("no replica of %s is left", s)
-		}
-		p.replicas[s][i].Kill()
+	if diff := cmp.Diff(onceInUse(), plant.Did(m)); diff != "" {
+		t.Errorf("what was done to %s until it was in use (-want +got):\n%s", m.Name(), diff)
+	}
+	if v := m.View(); v.Power != "On" || v.Running.Image != plant.LiveISO || v.Boots != 1 {
+		t.Errorf("%s is %s, runs %q and booted %d times", m.Name(), v.Power, v.Running.Image, v.Boots)
 	}
 }
 
-func alive(r *lab.Process) bool {
-	select {
-	case <-r.Done():
-		return false
-	default:
-		return true
-	}
-}
-
-func (p *plant) delete(t *testing.T, names ...string) {
+// leftOnce wants a machine that was in use, and was let go of with not one write
+// too many.
+func leftOnce(t *testing.T, m *bmcsim.Host) {
 	t.Helper()
-	for _, name := range names {
-		h, err := p.get(t, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := p.kube.Client.Delete(t.Context(), h); err != nil {
-			t.Fatal(err)
-		}
+	did := plant.Did(m)
+	out := did[min(len(onceInUse()), len(did)):]
+	slices.Sort(out)
+	if diff := cmp.Diff([]string{"EjectMedia", "Reset ForceOff", "SetBoot None"}, out); diff != "" {
+		t.Errorf("what was done to %s until it was gone (-want +got):\n%s", m.Name(), diff)
 	}
 }
