@@ -56,7 +56,7 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	c.Access.Bind(fs)
 	fs.StringSliceVar(&c.Namespaces, "watch-namespace", nil, "comma-separated `namespaces` whose hosts are watched; empty for all")
 	fs.StringVar(&c.LeaseNamespace, "pod-namespace", "", "`namespace` of the leader election Lease; empty for the first that is watched, or default")
-	fs.StringVar(&c.Identity, "pod-name", c.Identity, "`name` of this replica, different from all others")
+	fs.StringVar(&c.Identity, "pod-name", c.Identity, "`name` of this replica, different from all others; empty for the machine's name and the process")
 	fs.IntVar(&c.Writes, "kube-writes", defaultWrites, "`number` of writes to Kubernetes at once")
 	fs.IntVar(&c.EventsPerSecond, "kube-events-per-second", defaultEventsPerSecond, "`number` of Kubernetes Events made a second at most")
 }

@@ -5,6 +5,8 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 
 	"github.com/spf13/pflag"
 
@@ -13,6 +15,16 @@ import (
 	"github.com/metalbus/metalbus/pkg/service"
 	"github.com/metalbus/metalbus/services/projector"
 )
+
+// identity is a name that no other replica has: in a container its own, elsewhere
+// that of the process. "" if the machine has no name.
+func identity() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%s-%d", name, os.Getpid())
+}
 
 func main() {
 	var busCfg bus.Config
@@ -26,6 +38,9 @@ func main() {
 		},
 		Validate: func() error {
 			busCfg.Name = "projector"
+			if settings.Kube.Identity == "" {
+				settings.Kube.Identity = identity()
+			}
 			return errors.Join(busCfg.Validate(), settings.Validate())
 		},
 		Run: func(ctx context.Context, f *service.Frame) error {
