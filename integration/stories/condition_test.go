@@ -21,9 +21,20 @@ import (
 //	progress~TEXT         the message of the condition Progressing
 //	gone                  the object is
 //	annotation=KEY no-annotation=KEY
-func parseConditions(words []string) (condition, error) {
+//	seen                  the power that is shown is that of the machine
+//
+// What is settled or seen is so of the newest revision: an earlier one says
+// nothing of how things are now.
+func parseConditions(words []string, m view) (condition, error) {
 	var c condition
 	for _, w := range words {
+		c.now = c.now || w == "settled" || w == "seen"
+		if w == "seen" {
+			c.host = both(c.host, func(h lifecycle.Host) bool {
+				return h.Power.On != nil && strings.HasPrefix(m.look(), power(*h.Power.On)+",")
+			})
+			continue
+		}
 		h, o, err := parseCondition(w)
 		if err != nil {
 			return condition{}, err

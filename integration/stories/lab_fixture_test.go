@@ -70,6 +70,13 @@ func (m *fixtureMachine) fault(words []string) (heal func(), err error) {
 		return w.Inject(fixture.Fault{If: m.mine, Kind: k, At: fixture.Held}), err
 	case "fail":
 		return m.fail(words[1:])
+	case "cannot":
+		return m.fail([]string{words[1], string(event.ClassUnsupported), "look", "this backend cannot do that"})
+	case "bad-image":
+		bad := func(h lifecycle.Host) bool {
+			return m.mine(h) && h.Intent.Spec.Image != nil && h.Intent.Spec.Image.Checksum == words[1]
+		}
+		return w.Inject(fixture.Fault{If: bad, Kind: event.Deploy, At: fixture.AtEnd, Problem: problem(event.Deploy, event.ClassImage, words[2])}), nil
 	case "power":
 		w.Change(m.uid, func(x *fixture.Machine) { x.On = words[1] == "on" })
 		return func() {}, nil
@@ -95,6 +102,9 @@ func (m *fixtureMachine) habit(words []string) (heal func(), err error) {
 func (m *fixtureMachine) down() (heal func()) {
 	var lift []func()
 	for _, k := range event.Kinds() {
+		if k == event.Remove || k == event.Detach {
+			continue // the backend's records are its own
+		}
 		p := problem(k, event.ClassUnreachable, "the BMC does not answer")
 		lift = append(lift, m.lab.world.Inject(fixture.Fault{If: m.mine, Kind: k, Problem: p}))
 	}

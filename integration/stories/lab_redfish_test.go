@@ -3,6 +3,7 @@ package stories_test
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -18,7 +19,6 @@ import (
 // redfishLab has simulated machines, which their BMCs are asked about over HTTP.
 type redfishLab struct {
 	sim  *bmcsim.Sim
-	url  string
 	pool *bmc.Pool
 	back *redfish.Backend
 }
@@ -30,7 +30,7 @@ func newRedfishLab(t *testing.T, s surroundings) lab {
 		Seed: "stories", Profiles: []string{bmcsim.Profiles()[0]},
 		Delays: bmcsim.Delays{PowerOn: phase, PowerOff: phase, Shutdown: phase, SelfTest: phase, Boot: phase, Task: phase},
 	})
-	l := &redfishLab{sim: sim, url: bmctest.Serve(t, sim), pool: bmctest.Pool(t, bmc.Config{FirstPause: 10 * time.Millisecond, LongestPause: 50 * time.Millisecond})}
+	l := &redfishLab{sim: sim, pool: bmctest.Pool(t, bmc.Config{FirstPause: 10 * time.Millisecond, LongestPause: 50 * time.Millisecond})}
 	limits := redfish.Limits{Power: time.Second, SoftOff: 300 * time.Millisecond, Boot: 5 * time.Second}
 	l.back = redfish.New(l.pool, s.logins, limits, s.now)
 	return l
@@ -38,25 +38,27 @@ func newRedfishLab(t *testing.T, s surroundings) lab {
 
 func (l *redfishLab) backend() backend.Backend { return l.back }
 
+// machine makes one with a BMC at an address of its own.
 func (l *redfishLab) machine(t *testing.T, name string) machine {
 	t.Helper()
 	host, err := l.sim.Add(bmcsim.HostSpec{Name: name})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &redfishMachine{t: t, lab: l, host: host, ours: map[int]bool{}}
+	return &redfishMachine{t: t, lab: l, host: host, url: bmctest.ServeAlone(t, host), ours: map[int]bool{}}
 }
 
 type redfishMachine struct {
 	t    *testing.T
 	lab  *redfishLab
 	host *bmcsim.Host
+	url  string
 	ours map[int]bool // commands that the story itself gave
 }
 
 func (m *redfishMachine) login() (address, user, password string) {
 	user, password = m.host.Credentials()
-	return "redfish-virtualmedia+" + m.lab.url + m.host.SystemPath(), user, password
+	return "redfish-virtualmedia+" + m.url + m.host.OwnSystemPath(), user, password
 }
 
 func (*redfishMachine) born(string) {}
@@ -78,7 +80,7 @@ func (m *redfishMachine) fault(words []string) (heal func(), err error) {
 	case "power":
 		m.press(words[1] == "on")
 		return func() {}, nil
-	case "lost": // it keeps no records that could be lost
+	case "lost", "cannot": // it keeps no records that could be lost, and cannot do it anyway
 		return func() {}, nil
 	default:
 		return nil, unknownFault(words)
@@ -94,7 +96,7 @@ func (m *redfishMachine) press(on bool) {
 	if on {
 		action, want = bmc.TurnOn, "On"
 	}
-	b := bmctest.Open(m.t, m.lab.pool, bmctest.Target(m.lab.url, m.host))
+	b := bmctest.Open(m.t, m.lab.pool, bmctest.TargetAlone(m.url, m.host))
 	if err := b.SetPower(m.t.Context(), action); err != nil {
 		m.t.Fatal(err)
 	}
@@ -133,8 +135,11 @@ func (m *redfishMachine) look() string {
 	return fmt.Sprintf("%s, running %s, %s, booted %d times", strings.ToLower(v.Power), v.Running.Kind, media, v.Boots)
 }
 
+// breathers tell how often a BMC was asked in vain already, which is a matter of time.
+var breathers = regexp.MustCompile(` \(\d+ times in a row; not tried again for [^)]*\)`)
+
 func (m *redfishMachine) tidy(text string) string {
 	_, password := m.host.Credentials()
-	return strings.NewReplacer(m.lab.url+m.host.SystemPath(), "BMC", m.lab.url, "BMC", strings.TrimPrefix(m.lab.url, "http://"), "BMC",
-		m.host.ID(), "SYSTEM", password, "PASSWORD").Replace(text)
+	text = breathers.ReplaceAllString(text, "")
+	return strings.NewReplacer(m.url+m.host.OwnSystemPath(), "BMC", m.url, "BMC", strings.TrimPrefix(m.url, "http://"), "BMC", password, "PASSWORD").Replace(text)
 }

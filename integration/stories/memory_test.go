@@ -317,6 +317,9 @@ func (m *memory) until(what string, c condition) {
 	m.t.Helper()
 	end := m.now.Add(longest)
 	for {
+		if c.now {
+			m.cursor = max(m.cursor, len(m.past)-1)
+		}
 		if i := slices.IndexFunc(m.past[m.cursor:], c.holds); i >= 0 && c.shows(m.shown()) {
 			m.cursor += i
 			return

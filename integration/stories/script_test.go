@@ -122,7 +122,7 @@ func (r *script) do(line string, words []string) error {
 // judge carries out the lines that look at what happens.
 func (r *script) judge(line, verb string, args []string) error {
 	r.Helper()
-	c, err := parseConditions(args)
+	c, err := parseConditions(args, r.site)
 	if err != nil {
 		return err
 	}

@@ -47,6 +47,8 @@ type course interface {
 type condition struct {
 	host   func(lifecycle.Host) bool
 	object func(*v1alpha1.BareMetalHost) bool
+	// now says that it is about the newest revision only.
+	now bool
 }
 
 func (c condition) holds(h lifecycle.Host) bool { return c.host == nil || c.host(h) }

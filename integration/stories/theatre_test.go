@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -189,6 +191,7 @@ func (p *play) apply(edit func(*v1alpha1.BareMetalHost)) {
 	p.t.Helper()
 	if p.uid != "" {
 		p.user.Change(p.name, edit)
+		p.heard()
 		return
 	}
 	o := &v1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: p.name, Annotations: map[string]string{}}}
@@ -198,27 +201,73 @@ func (p *play) apply(edit func(*v1alpha1.BareMetalHost)) {
 	p.born(p.uid)
 }
 
-func (p *play) remove() { p.user.DeleteHost(p.name) }
+func (p *play) remove() {
+	p.t.Helper()
+	p.user.DeleteHost(p.name)
+	p.heard()
+}
+
+// heard waits until the bus has what the object asks, or had it meanwhile: a story
+// goes on where its table says that it was heard.
+func (p *play) heard() {
+	p.t.Helper()
+	p.follow()
+	from, o := max(len(p.past)-1, 0), p.shown()
+	if o == nil {
+		return
+	}
+	p.awaited("the object to be heard of", func() bool {
+		p.follow()
+		return slices.ContainsFunc(p.past[from:], func(h lifecycle.Host) bool { return asks(h, o) })
+	})
+}
+
+// asks reports whether an intent is what an object asks.
+func asks(h lifecycle.Host, o *v1alpha1.BareMetalHost) bool {
+	want := (&desk{object: o}).intent(h, time.Time{})
+	is := h.Intent
+	if want.Paused {
+		return is.Paused
+	}
+	return !is.Paused && is.Generation >= o.Generation && is.DeletedAt.IsZero() == want.DeletedAt.IsZero() &&
+		cmp.Equal(is.Detached, want.Detached) && is.InspectionDisabled == want.InspectionDisabled &&
+		(is.InspectRequest == "") == (want.InspectRequest == "") && is.Retry == want.Retry && is.ForceDelete == want.ForceDelete &&
+		slices.EqualFunc(is.Reboots, want.Reboots, func(a, b event.RebootRequest) bool { return a.Key == b.Key && a.Mode == b.Mode && a.Force == b.Force })
+}
+
+// heardSecret waits until the bus knows that a Secret has that version, or a later
+// one; 0 is that there is none.
+func (p *play) heardSecret(version int) {
+	p.t.Helper()
+	if p.uid == "" || p.shown() == nil {
+		return
+	}
+	p.awaited("the Secret to be heard of", func() bool {
+		p.follow()
+		is, _ := strconv.Atoi(p.past[len(p.past)-1].Intent.Credentials.Version)
+		return is >= version && (is == 0) == (version == 0)
+	})
+}
 
 func (p *play) secret(data map[string]string) {
 	p.t.Helper()
 	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: p.name + "-bmc"}}
-	there := p.user.Read(s)
-	switch {
-	case data == nil && there:
-		if len(s.Finalizers) > 0 { // as somebody would who means it
-			s.Finalizers = nil
-			p.user.Update(s)
-		}
-		p.user.Delete(s)
-		return
-	case data == nil:
+	if data == nil {
+		p.api.Purge("secrets", namespace, s.Name)
+		p.heardSecret(0)
 		return
 	}
-	s.Data = map[string][]byte{}
+	there := p.user.Read(s)
+	s.Data, s.Annotations = map[string][]byte{}, map[string]string{"written": strconv.Itoa(len(p.secrets[s.Name]))}
 	for k, v := range data {
 		s.Data[k] = []byte(v)
 	}
+	p.heardSecret(p.put(s, there, data["password"]))
+}
+
+// put writes a Secret, and says which version that made.
+func (p *play) put(s *corev1.Secret, there bool, password string) (version int) {
+	p.t.Helper()
 	p.mu.Lock() // nobody asks before it is noted
 	defer p.mu.Unlock()
 	if there {
@@ -230,7 +279,8 @@ func (p *play) secret(data map[string]string) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.secrets[s.Name] = append(p.secrets[s.Name], written{version, data["password"]})
+	p.secrets[s.Name] = append(p.secrets[s.Name], written{version, password})
+	return version
 }
 
 func (p *play) shown() *v1alpha1.BareMetalHost { return p.user.Host(p.name) }
@@ -269,35 +319,48 @@ func (p *play) at() lifecycle.Host { return p.past[p.cursor] }
 
 func (p *play) until(what string, c condition) {
 	p.t.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		p.follow()
-		if p.reached(c) {
-			return
+	p.awaited(what, func() bool { p.follow(); return p.reached(c) })
+}
+
+// awaited waits until something is so; if it never is it tells how the host is.
+func (p *play) awaited(what string, so func() bool) {
+	p.t.Helper()
+	for deadline := time.Now().Add(patience); !so(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().Before(deadline) {
+			continue
 		}
-		if time.Now().After(deadline) {
-			last := "nothing"
-			if n := len(p.past); n > 0 {
-				last = describe(p.past[n-1])
-			}
-			p.t.Fatalf("waited in vain for %s; the host is %s", what, last)
+		last := "nothing"
+		if n := len(p.past); n > 0 {
+			last = describe(p.past[n-1])
 		}
-		time.Sleep(2 * time.Millisecond)
+		p.t.Fatalf("waited in vain for %s; the host is %s", what, last)
 	}
 }
 
 // reached looks for the condition from what was waited for last on.
 func (p *play) reached(c condition) bool {
-	for i := p.cursor; i < len(p.past); i++ {
-		if c.holds(p.past[i]) {
-			if c.object != nil && !c.object(p.shown()) {
-				return false
-			}
-			p.cursor = i
-			return true
+	from, newest := p.cursor, len(p.past)
+	if c.now {
+		from = max(from, newest-1)
+	}
+	for i := from; i < newest; i++ {
+		if !c.holds(p.past[i]) {
+			continue
 		}
+		if c.object != nil && !c.object(p.shown()) {
+			return false
+		}
+		p.cursor = i
+		return !c.now || p.still(newest)
 	}
 	return false
+}
+
+// still reports whether nothing has happened since there were so many revisions:
+// what was seen meanwhile belongs to the last of them.
+func (p *play) still(newest int) bool {
+	p.follow()
+	return len(p.past) == newest
 }
 
 // complaints is a logger that remembers what should not happen at all: steps

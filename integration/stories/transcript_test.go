@@ -41,8 +41,8 @@ func states(past []lifecycle.Host) string {
 	return lines(list)
 }
 
-// facts are what was recorded in each section, and what the host was like then:
-// its state, and its error if it has one.
+// facts are what was recorded in each section, the state that the host then was
+// in, and the section's problem, with how many it has had.
 func facts(past []lifecycle.Host) string {
 	by := map[event.Section][]string{}
 	revisions(past, func(before, after lifecycle.Host) {
@@ -73,18 +73,20 @@ func factLine(before, after lifecycle.Host, section event.Section, fact string) 
 	case fact == event.FaultChanged:
 		fact += " " + map[bool]string{true: "no control", false: "control"}[after.Power.Fault != ""]
 	}
-	s := lifecycle.Status(after)
 	line := fmt.Sprintf("  %-22s %s", fact, to)
-	if s.OperationalStatus != v1alpha1.OperationalStatusOK {
-		line += ", " + string(s.OperationalStatus)
+	switch o := lifecycle.OperationalStatus(after); o {
+	case "", v1alpha1.OperationalStatusOK, v1alpha1.OperationalStatusError:
+	default:
+		line += ", " + string(o)
 	}
-	if s.ErrorType != "" {
-		line += ": " + string(s.ErrorType)
+	own := after.Work(section)
+	if own.Problem != nil {
+		line += ", " + string(own.Problem.Type)
 	}
-	if s.ErrorCount > 0 {
-		line += fmt.Sprintf(" (%d)", s.ErrorCount)
+	if own.Failures > 0 {
+		line += fmt.Sprintf(" (%d)", own.Failures)
 	}
-	return strings.TrimSuffix(line, ", "), true
+	return line, true
 }
 
 // news are the Kubernetes Events, by the section that they come from.

@@ -16,7 +16,7 @@ func WantsOff(h Host) bool {
 	}
 	used := Used(Stage(h))
 	return slices.ContainsFunc(h.Intent.Reboots, func(r event.RebootRequest) bool {
-		served := slices.Contains(h.Power.Handled, r.ID) && (r.Key == "" || spec.DisablePowerOff)
+		served := r.Key == "" && booted(h, r) || spec.DisablePowerOff && slices.Contains(h.Power.Handled, r.ID)
 		return !served && (used || r.Force)
 	})
 }
@@ -81,12 +81,13 @@ func ServedReboot(h Host, r event.RebootRequest) bool {
 	if Stage(h) == provision && !r.Force {
 		return true
 	}
-	for _, s := range event.Sections() {
-		if slices.Contains(rebooted(h, s), r.ID) {
-			return true
-		}
-	}
-	return false
+	return booted(h, r)
+}
+
+// booted reports whether the host has booted for a request, whichever section
+// let it boot. The request may still be there: it is taken away afterwards.
+func booted(h Host, r event.RebootRequest) bool {
+	return slices.ContainsFunc(event.Sections(), func(s event.Section) bool { return slices.Contains(rebooted(h, s), r.ID) })
 }
 
 func rebootIDs(i event.Intent) []string {

@@ -147,8 +147,13 @@ func TestWantsOff(t *testing.T) {
 		offline bool
 		reboots []event.RebootRequest
 		handled []string
-		want    bool
+		// deployment and inspection have served these.
+		deployment, inspection []string
+		want                   bool
 	}{
+		"a reboot that a deployment served":          {phase: event.Deployed, reboots: []event.RebootRequest{{ID: "1", Force: true}}, deployment: []string{"1"}},
+		"a reboot that an inspection served":         {phase: event.Prepared, reboots: []event.RebootRequest{{ID: "1", Force: true}}, inspection: []string{"1"}},
+		"a client that a deployment did not serve":   {phase: event.Deployed, reboots: []event.RebootRequest{{Key: "k", ID: "1"}}, deployment: []string{"1"}, want: true},
 		"an online host":                             {phase: event.Deployed},
 		"an offline host":                            {phase: event.Deployed, offline: true, want: true},
 		"a reboot of a host in use":                  {phase: event.Deployed, reboots: []event.RebootRequest{{ID: "1"}}, want: true},
@@ -161,6 +166,7 @@ func TestWantsOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := registered(c.phase)
 			h.Intent.Spec.Online, h.Intent.Reboots, h.Power.Handled = !c.offline, c.reboots, c.handled
+			h.Provisioning.Rebooted, h.Inspection.Rebooted = c.deployment, c.inspection
 			if got := lifecycle.WantsOff(h); got != c.want {
 				t.Errorf("wants off: %v, want %v", got, c.want)
 			}

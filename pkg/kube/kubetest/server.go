@@ -102,6 +102,17 @@ func (s *Server) Drop(field string) {
 	s.drops = append(s.drops, field)
 }
 
+// Purge removes an object at once, as somebody does who edits its finalizers away.
+func (s *Server) Purge(resource, namespace, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := path{resource, namespace, name}
+	if o, ok := s.objects[at]; ok {
+		s.rev++
+		s.drop(at, o)
+	}
+}
+
 // Terminate begins the deletion of a namespace: it takes nothing new.
 func (s *Server) Terminate(namespace string) {
 	s.mu.Lock()
