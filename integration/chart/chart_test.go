@@ -10,8 +10,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -23,6 +25,9 @@ import (
 
 var shared lab.Lab
 
+// patience is for what happens in its own time.
+const patience = time.Minute
+
 func TestMain(m *testing.M) { os.Exit(shared.Run(m)) }
 
 func TestHelmFindsNothingToComplainOf(t *testing.T) {
@@ -33,6 +38,7 @@ func TestHelmFindsNothingToComplainOf(t *testing.T) {
 // fields included.
 func TestAKubernetesAPITakesEveryObject(t *testing.T) {
 	kube := shared.Kube(t)
+	defineCertManager(t, kube)
 	strict := client.WithFieldValidation(kube.Client, metav1.FieldValidationStrict)
 	for name, values := range map[string][]string{
 		"as it is":                     nil,
@@ -40,6 +46,10 @@ func TestAKubernetesAPITakesEveryObject(t *testing.T) {
 		"with a NATS of the user's":    {"nats.enabled=false", "bus.urls={nats://nats.example:4222}", "bus.credentialsSecret=creds", "bus.caSecret=ca"},
 		"small":                        {"nats.replicas=1", "bus.replicas=1", "services.registrar.replicas=1"},
 		"with settings for everything": {"image.tag=v1", "traceEndpoint=http://collector:4318", "nats.storageClassName=fast", "nodeSelector.zone=a"},
+		"without a webhook":            {"webhook.mode=none"},
+		"with cert-manager":            {"webhook.mode=certManager", "webhook.guardHostDeletion=true"},
+		"with a guard of used hosts":   {"webhook.guardHostDeletion=true", "watchNamespaces={watched-a}"},
+		"with switches":                {"switches.enabled=true"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			release := kube.Namespace(t)
@@ -61,11 +71,44 @@ func TestWrongValuesAreRefused(t *testing.T) {
 	for name, values := range map[string]string{
 		"a level of logs that is none": "logLevel=LOUD",
 		"a cluster of NATS of two":     "nats.replicas=2",
+		"a webhook of another kind":    "webhook.mode=sometimes",
+		"switches without a Secret":    "switches.configsSecret=",
 	} {
 		t.Run(name, func(t *testing.T) {
 			if out, err := run(t, "template", "release", folder(t), "--set", values); err == nil {
 				t.Errorf("helm takes %s:\n%.500s", values, out)
 			}
+		})
+	}
+}
+
+// defineCertManager has the API know cert-manager's kinds, by their names only.
+func defineCertManager(t *testing.T, kube *lab.Kube) {
+	t.Helper()
+	for kind, plural := range map[string]string{"Issuer": "issuers", "Certificate": "certificates"} {
+		crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: plural + ".cert-manager.io"}}
+		crd.Spec = apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: "cert-manager.io", Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: kind, Plural: plural},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: "v1", Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{
+					OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)},
+				},
+			}},
+		}
+		if err := kube.Client.Create(t.Context(), crd); client.IgnoreAlreadyExists(err) != nil {
+			t.Fatal(err)
+		}
+		lab.Eventually(t, patience, "know the kind "+kind, func() error {
+			if err := kube.Client.Get(t.Context(), client.ObjectKeyFromObject(crd), crd); err != nil {
+				return err
+			}
+			for _, c := range crd.Status.Conditions {
+				if c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue {
+					return nil
+				}
+			}
+			return errors.New("it is not established")
 		})
 	}
 }

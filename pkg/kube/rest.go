@@ -43,7 +43,7 @@ func allKinds() meta.RESTMapper {
 	for kind, plural := range map[string]string{
 		"BareMetalHost": "baremetalhosts", "BareMetalSwitch": "baremetalswitches", "BMCEventSubscription": "bmceventsubscriptions", "DataImage": "dataimages",
 		"HostClaim": "hostclaims", "HostDeployPolicy": "hostdeploypolicies", "HostFirmwareComponents": "hostfirmwarecomponents",
-		"HostFirmwareSettings": "hostfirmwaresettings",
+		"HostFirmwareSettings": "hostfirmwaresettings", "PreprovisioningImage": "preprovisioningimages",
 	} {
 		add(v1alpha1.GroupVersion.WithKind(kind), plural, meta.RESTScopeNamespace)
 	}

@@ -92,3 +92,51 @@ affinity: {{- toYaml . | nindent 2 }}
 imagePullSecrets: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
+
+{{- /* webhook is one entry of a configuration, but for its name. It takes (list
+root kind plural failurePolicy operations). Only the watched namespaces are asked
+about, so that others are nobody's business here. */ -}}
+{{- define "metalbus.webhook" -}}
+{{- $root := index . 0 -}}
+clientConfig:
+  service:
+    name: webhook-service
+    namespace: {{ $root.Release.Namespace }}
+    path: /validate-metal3-io-v1alpha1-{{ index . 1 }}
+rules:
+  - apiGroups: [metal3.io]
+    apiVersions: [v1alpha1]
+    operations: {{ index . 4 | toJson }}
+    resources: [{{ index . 2 }}]
+failurePolicy: {{ index . 3 }}
+sideEffects: None
+admissionReviewVersions: [v1]
+{{- with $root.Values.watchNamespaces }}
+namespaceSelector:
+  matchExpressions:
+    - {key: kubernetes.io/metadata.name, operator: In, values: {{ toJson . }}}
+{{- end }}
+{{- end }}
+
+{{- /* projectorEnv is what the projector is told beside what all services are. */ -}}
+{{- define "metalbus.projectorEnv" -}}
+- {name: WATCH_NAMESPACE, value: {{ join "," .Values.watchNamespaces | quote }}}
+- name: POD_NAME
+  valueFrom: {fieldRef: {fieldPath: metadata.name}}
+- name: POD_NAMESPACE
+  valueFrom: {fieldRef: {fieldPath: metadata.namespace}}
+- {name: HOSTCLAIMS, value: {{ .Values.hostClaims | quote }}}
+{{- if ne .Values.webhook.mode "none" }}
+- {name: WEBHOOK_PORT, value: "9443"}
+- {name: GUARD_HOST_DELETION, value: {{ .Values.webhook.guardHostDeletion | quote }}}
+{{- end }}
+{{- if eq .Values.webhook.mode "certManager" }}
+- {name: WEBHOOK_CERT_DIR, value: /etc/metalbus/webhook}
+{{- end }}
+{{- if .Values.switches.enabled }}
+- {name: IRONIC_NETWORKING_ENABLED, value: "true"}
+- {name: IRONIC_SWITCH_CONFIGS_SECRET, value: {{ .Values.switches.configsSecret | quote }}}
+- {name: IRONIC_SWITCH_CREDENTIALS_SECRET, value: {{ .Values.switches.credentialsSecret | quote }}}
+- {name: IRONIC_SWITCH_CREDENTIALS_PATH, value: {{ .Values.switches.credentialsPath | quote }}}
+{{- end }}
+{{- end }}
