@@ -1,6 +1,7 @@
 package plant
 
 import (
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -72,6 +73,32 @@ func (p *Plant) Delete(tb testing.TB, names ...string) {
 			tb.Fatal(err)
 		}
 	}
+}
+
+// Update changes an object as it is now, by a patch of what is changed.
+func (p *Plant) Update(tb testing.TB, name string, change func(*v1alpha1.BareMetalHost)) {
+	tb.Helper()
+	h := &v1alpha1.BareMetalHost{}
+	if err := p.Kube.Client.Get(tb.Context(), client.ObjectKey{Namespace: p.Namespace, Name: name}, h); err != nil {
+		tb.Fatal(err)
+	}
+	before := h.DeepCopy()
+	change(h)
+	if err := p.Kube.Client.Patch(tb.Context(), h, client.MergeFrom(before)); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// Warnings are the Kubernetes Events of a host that tell of trouble.
+func (p *Plant) Warnings(tb testing.TB, host string) []corev1.Event {
+	tb.Helper()
+	var list corev1.EventList
+	if err := p.Kube.Client.List(tb.Context(), &list, client.InNamespace(p.Namespace)); err != nil {
+		tb.Fatal(err)
+	}
+	return slices.DeleteFunc(list.Items, func(e corev1.Event) bool {
+		return e.Type != corev1.EventTypeWarning || e.InvolvedObject.Name != host
+	})
 }
 
 // SetPassword changes what a host's Secret says is the password of its BMC.

@@ -34,6 +34,9 @@ type Plant struct {
 	Namespace string
 	// Hosts are its hosts, as Kubernetes shows them.
 	Hosts *Hosts
+	// Env are further settings of services that are started from now on, as
+	// "NAME=value".
+	Env []string
 
 	lab      *lab.Lab
 	replicas []*Replica
@@ -93,7 +96,7 @@ func (p *Plant) Start(tb testing.TB, replicas int) {
 // StartOne runs one more replica of a service; args are further flags.
 func (p *Plant) StartOne(tb testing.TB, service string, args ...string) *Replica {
 	tb.Helper()
-	env := append(p.env(), "STATE_DIR="+tb.TempDir(), fmt.Sprintf("POD_NAME=%s-%d", service, len(p.replicas)))
+	env := append(append(p.env(), p.Env...), "STATE_DIR="+tb.TempDir(), fmt.Sprintf("POD_NAME=%s-%d", service, len(p.replicas)))
 	r := &Replica{Service: service, Process: p.lab.Start(tb, service, env, append([]string{"--health-address="}, args...)...)}
 	p.replicas = append(p.replicas, r)
 	return r
