@@ -18,7 +18,7 @@ const fewHosts = 40
 // fleetSize is how many hosts go through their whole lives; METALBUS_FLEET sets it.
 func fleetSize(t *testing.T) int {
 	t.Helper()
-	text, ok := os.LookupEnv("METALBUS_FLEET") //nolint:forbidigo // a test has no other settings
+	text, ok := os.LookupEnv("METALBUS_FLEET")
 	if !ok {
 		return fewHosts
 	}

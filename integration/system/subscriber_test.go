@@ -129,16 +129,16 @@ func decode(m jetstream.Msg) (*cloudevents.Event, error) {
 }
 
 // stranger is a JetStream client that knows nothing of us.
-func stranger(t *testing.T, url string) jetstream.JetStream {
-	t.Helper()
+func stranger(tb testing.TB, url string) jetstream.JetStream {
+	tb.Helper()
 	nc, err := nats.Connect(url)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(nc.Close)
+	tb.Cleanup(nc.Close)
 	js, err := jetstream.New(nc)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return js
 }
