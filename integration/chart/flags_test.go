@@ -112,6 +112,9 @@ func foreign() []string {
 		"create-namespace", "server-side", "type", "wait", // kubectl and helm
 		"config", "subject", // nats-server and nats
 		"protected", "provision-state", // openstack
+		// What docs/compatibility.md names of the operator that we follow.
+		"build-preprov-image", "controller-concurrency", "enable-leader-election", "kube-api-qps", "max-provisioning-retries",
+		"metrics-addr", "namespace", "provisioner", "tls-", "zap-",
 	}
 }
 

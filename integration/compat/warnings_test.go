@@ -144,19 +144,29 @@ func TestUsedAttachmentsStay(t *testing.T) {
 	seen(t, hosts, h)
 	where := namespace + "/" + h.Name + "[eth0]"
 
-	other := a.DeepCopy()
-	other.Spec.NativeVLAN = 8
-	refusal{"spec", "HostNetworkAttachment spec is immutable while referenced by BMH interfaces: " + where}.check(t, u.Update(t.Context(), other))
-	u.isTold(t)
-	refusal{"metadata", "cannot delete attachment while referenced by BMH interfaces: " + where}.check(t, u.Delete(t.Context(), a))
-	u.isTold(t, "This attachment is referenced by: "+where)
-	a.Labels = map[string]string{"a": "b"}
-	if err := u.Update(t.Context(), a); err != nil {
-		t.Errorf("a label: %v", err)
-	}
+	t.Run("N3 what is used is not changed", func(t *testing.T) {
+		other := a.DeepCopy()
+		other.Spec.NativeVLAN = 8
+		refusal{"spec", "HostNetworkAttachment spec is immutable while referenced by BMH interfaces: " + where}.check(t, u.Update(t.Context(), other))
+		u.isTold(t)
+		a.Labels = map[string]string{"a": "b"}
+		if err := u.Update(t.Context(), a); err != nil {
+			t.Errorf("a label: %v", err)
+		}
+	})
+	t.Run("N4 what is used is not deleted", func(t *testing.T) {
+		refusal{"metadata", "cannot delete attachment while referenced by BMH interfaces: " + where}.check(t, u.Delete(t.Context(), a))
+		u.isTold(t, "This attachment is referenced by: "+where)
+	})
 
 	if err := k.Client.Delete(t.Context(), h); err != nil {
 		t.Fatal(err)
 	}
-	lab.Eventually(t, patience, "delete what is no longer used", func() error { return u.Delete(t.Context(), a) })
+	lab.Eventually(t, patience, "change what is no longer used", func() error {
+		a.Spec.NativeVLAN = 8
+		return u.Update(t.Context(), a)
+	})
+	if err := u.Delete(t.Context(), a); err != nil {
+		t.Errorf("delete what is no longer used: %v", err)
+	}
 }

@@ -145,6 +145,7 @@ func TestWantsOff(t *testing.T) {
 	for name, c := range map[string]struct {
 		phase   event.PhaseOfDisk
 		offline bool
+		never   bool // to be off
 		reboots []event.RebootRequest
 		handled []string
 		// deployment and inspection have served these.
@@ -159,6 +160,9 @@ func TestWantsOff(t *testing.T) {
 		"a reboot of a host in use":                  {phase: event.Deployed, reboots: []event.RebootRequest{{ID: "1"}}, want: true},
 		"a reboot that was served":                   {phase: event.Deployed, reboots: []event.RebootRequest{{ID: "1"}}, handled: []string{"1"}},
 		"a client that keeps the host off":           {phase: event.Deployed, reboots: []event.RebootRequest{{Key: "k", ID: "1"}}, handled: []string{"1"}, want: true},
+		"a client that wants a reboot, and no more":  {phase: event.Deployed, never: true, reboots: []event.RebootRequest{{Key: "k", ID: "1"}}, want: true},
+		"a client whose reboot was all it may want":  {phase: event.Deployed, never: true, reboots: []event.RebootRequest{{Key: "k", ID: "1"}}, handled: []string{"1"}},
+		"an offline host that is to stay on":         {phase: event.Deployed, never: true, offline: true},
 		"a reboot of an available host":              {phase: event.Prepared, reboots: []event.RebootRequest{{ID: "1"}}},
 		"a forced reboot of an available host":       {phase: event.Prepared, reboots: []event.RebootRequest{{ID: "1", Force: true}}, want: true},
 		"a reboot of an externally provisioned host": {phase: event.External, reboots: []event.RebootRequest{{ID: "1"}}, want: true},
@@ -166,6 +170,7 @@ func TestWantsOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := registered(c.phase)
 			h.Intent.Spec.Online, h.Intent.Reboots, h.Power.Handled = !c.offline, c.reboots, c.handled
+			h.Intent.Spec.DisablePowerOff = c.never
 			h.Provisioning.Rebooted, h.Inspection.Rebooted = c.deployment, c.inspection
 			if got := lifecycle.WantsOff(h); got != c.want {
 				t.Errorf("wants off: %v, want %v", got, c.want)
