@@ -144,3 +144,6 @@ func (f *Fleet) Frame(ctx context.Context) string {
 	f.f.refresh(ctx)
 	return strings.Join(f.f.summary().frame(newStyles(io.Discard), "title"), "\n")
 }
+
+// Unblocks are the ways to get a host going.
+func Unblocks(h lifecycle.Host) []string { return unblocks(h) }

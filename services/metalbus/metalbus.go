@@ -62,14 +62,14 @@ func (t Tool) root() *cobra.Command {
 	root := &cobra.Command{
 		Use: name, Short: "Run, try and look into metalbus",
 		Long: "Run metalbus on a laptop (up, demo), play the BMCs of a rack (sim), and look into any\n" +
-			"installation (host, events, bus, dlq).\n\n" +
+			"installation (explain, host, events, bus, dlq).\n\n" +
 			"Each flag can also be given by the environment: --data by METALBUS_DATA, and so on.",
 		SilenceUsage: true, SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return t.fromEnv(cmd.Flags()) },
 	}
 	root.AddCommand(
 		t.upCommand(), t.demoCommand(), t.simCommand(),
-		t.hostCommand(), t.eventsCommand(),
+		t.explainCommand(), t.hostCommand(), t.eventsCommand(),
 		t.busCommand(), t.deadLetterCommand(),
 		t.versionCommand(),
 	)
