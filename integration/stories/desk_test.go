@@ -23,7 +23,7 @@ type desk struct {
 
 // wish is what is to be recorded now of what the object asks; ok is false if
 // that is known already.
-func (d *desk) wish(h lifecycle.Host, now time.Time) (w lifecycle.Wish, ok bool) {
+func (d *desk) wish(h lifecycle.Host) (w lifecycle.Wish, ok bool) {
 	switch {
 	case d.object == nil:
 		return w, false
@@ -32,7 +32,7 @@ func (d *desk) wish(h lifecycle.Host, now time.Time) (w lifecycle.Wish, ok bool)
 		return lifecycle.Wish{Fact: event.Forgotten, Intent: h.Intent}, true
 	}
 	d.takeAway(h)
-	i := d.intent(h, now)
+	i := d.intent(h)
 	if h.Exists() && i.Hash == h.Intent.Hash {
 		return w, false
 	}
@@ -51,7 +51,7 @@ func (d *desk) takeAway(h lifecycle.Host) {
 	}
 }
 
-func (d *desk) intent(h lifecycle.Host, now time.Time) event.Intent {
+func (d *desk) intent(h lifecycle.Host) event.Intent {
 	o := d.object
 	has := func(key string) bool { _, there := o.Annotations[key]; return there }
 	if has(v1alpha1.PausedAnnotation) {

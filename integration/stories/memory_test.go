@@ -140,7 +140,7 @@ func (*memory) restart() {} // its services remember nothing
 // hear records what the object asks, as long as that changes.
 func (m *memory) hear() {
 	for {
-		w, ok := m.wish(m.host, m.now)
+		w, ok := m.wish(m.host)
 		if !ok {
 			return
 		}
@@ -177,7 +177,7 @@ func (m *memory) tell(a *actor, t bus.Trigger) {
 		a.rest(m.now.Add(doubled(m.timing.Busy, m.timing.BusyMax, w.Op.Refusals-1)))
 	case own && w.Op != nil && !w.Op.Answered:
 		// whoever claimed is at it
-	case !(own && w.Op != nil) && !a.Cares(t):
+	case (!own || w.Op == nil) && !a.Cares(t):
 	case w.Op == nil && w.Problem != nil && m.host.Newest(event.SectionIntent).Rev < m.host.Newest(a.Section()).Rev && !own:
 		// it backs off
 	default:

@@ -224,7 +224,7 @@ func (p *play) heard() {
 
 // asks reports whether an intent is what an object asks.
 func asks(h lifecycle.Host, o *v1alpha1.BareMetalHost) bool {
-	want := (&desk{object: o}).intent(h, time.Time{})
+	want := (&desk{object: o}).intent(h)
 	is := h.Intent
 	if want.Paused {
 		return is.Paused
