@@ -15,7 +15,7 @@ COMPOSE  ?= $(shell docker compose version >/dev/null 2>&1 && echo docker compos
 export METALBUS_BIN = $(abspath $(BIN))
 
 .DEFAULT_GOAL := help
-.PHONY: help build test unit integration integration-replicas integration-ironic integration-agent lint fmt generate verify tidy images up down demo bench ci clean
+.PHONY: help build test unit integration integration-replicas integration-ironic integration-agent lint fmt generate verify tidy images up down demo bench bench-ironic ci clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -79,6 +79,9 @@ demo: build ## 50 simulated machines from nothing to provisioned
 
 bench: build ## what things cost
 	cd integration && CGO_ENABLED=0 go test -run '^$$' -bench . -benchtime 2000x ./apiserver
+
+bench-ironic: build ## what a fleet of 1,000 hosts on an Ironic costs
+	cd integration && CGO_ENABLED=0 go test -run '^$$' -bench Fleet -benchtime 1x -timeout 150m ./ironic/bench
 
 ci: verify test ## what a change has to pass
 

@@ -190,6 +190,9 @@ func (f *fleet) watch(what string, are func(map[v1alpha1.ProvisioningState]int) 
 		case <-ctx.Done():
 			f.Fatalf("the hosts did not %s in %s: %v; their nodes are %v", what, patience, count, f.site.ironic.Nodes())
 		case <-tick.C:
+			if text := f.site.ended(); text != "" {
+				f.Fatal(text)
+			}
 		}
 	}
 }

@@ -55,7 +55,7 @@ func newSite(b *testing.B) *site {
 		if name != "projector" {
 			args = append(args, "--backend", "ironic", "--ironic-endpoint", address)
 		}
-		s.parts[name] = shared.Start(b, name, nil, args...)
+		s.parts[name] = shared.Start(b, name, []string{"POD_NAME=" + name + "-0", "STATE_DIR=" + b.TempDir()}, args...)
 	}
 	s.connect(b)
 	return s
@@ -84,6 +84,18 @@ func (s *site) connect(b *testing.B) {
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// ended names a part that has ended by itself, "" if there is none.
+func (s *site) ended() string {
+	for name, p := range s.parts {
+		select {
+		case <-p.Done():
+			return fmt.Sprintf("%s ended with exit code %d", name, p.ExitCode())
+		default:
+		}
+	}
+	return ""
+}
 
 // cost is what was used so far, or between two looks.
 type cost struct {

@@ -111,7 +111,7 @@ func (v view) adopt() lifecycle.Outlook {
 		return v.busy(lifecycle.Quick)
 	case ironic.StateAdoptFailed:
 		if v.did(writeAdopt) {
-			return v.broken(event.ClassBackend, "Host adoption failed: ", "Ironic does not say why")
+			return v.adoptFailed()
 		}
 		return v.verb(writeAdopt)
 	case ironic.StateAvailable, ironic.StateInspectFailed:
@@ -125,6 +125,17 @@ func (v view) adopt() lifecycle.Outlook {
 			fmt.Sprintf("the host is in use, but its node %s is in state %q", n.UUID, n.ProvisionState),
 			"Bring the node back to manageable by hand, without cleaning it; it is adopted then. The machine is not touched")
 	}
+}
+
+// adoptFailed tells why. That its image cannot be reached is no reason to give a
+// machine in use another one.
+func (v view) adoptFailed() lifecycle.Outlook {
+	text := v.why("Ironic does not say why")
+	p := lifecycle.NewProblem(lifecycle.ErrorTypeOf(v.kind), classify(text, event.ClassBackend), "Host adoption failed: "+text)
+	if p.Class == event.ClassImage {
+		p.Next = "The machine runs on, and is not touched. Leave spec.image as it is: the host is taken over once Ironic reaches the image"
+	}
+	return lifecycle.Broken{Problem: p}
 }
 
 // goingAnyway reports whether what the machine carries is being taken off: a node

@@ -152,7 +152,7 @@ func (s *Server) create(q request, raw []byte) (object, *refusal) {
 		return nil, &refusal{http.StatusConflict, "AlreadyExists", at.name + " exists"}
 	}
 	s.uids++
-	m["namespace"], m["uid"], m["creationTimestamp"] = at.namespace, fmt.Sprintf("uid-%d", s.uids), now()
+	m["namespace"], m["uid"], m["creationTimestamp"] = at.namespace, fmt.Sprintf("00000000-0000-4000-8000-%012d", s.uids), now()
 	if kinds()[at.resource].hasStatus {
 		delete(o, "status")
 		m["generation"] = 1
