@@ -58,12 +58,13 @@ func labs() map[string]func(*testing.T, surroundings) lab {
 	return map[string]func(*testing.T, surroundings) lab{
 		"fixture": newFixtureLab,
 		"redfish": newRedfishLab,
+		"ironic":  newIronicLab,
 	}
 }
 
 // elsewhere are names of backends that stories may name, and that have their lab
 // in another place.
-func elsewhere() []string { return []string{"ironic", "real"} }
+func elsewhere() []string { return []string{"real"} }
 
 func unknownFault(words []string) error {
 	return fmt.Errorf("this backend knows no fault %q", strings.Join(words, " "))

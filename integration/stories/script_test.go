@@ -274,7 +274,12 @@ func (r *script) fault(words []string) error {
 	if err != nil {
 		return err
 	}
-	r.heals[strings.Join(words[:min(len(words), 2)], " ")] = heal
+	key := strings.Join(words[:min(len(words), 2)], " ")
+	if before := r.heals[key]; before != nil {
+		r.heals[key] = func() { before(); heal() }
+	} else {
+		r.heals[key] = heal
+	}
 	return nil
 }
 

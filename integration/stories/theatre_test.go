@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -48,6 +49,9 @@ type theatre struct {
 	// complaints are log lines that no story may cause.
 	complaints *complaints
 
+	// skew is how far the clock of its services is from that of everybody else.
+	skew atomic.Int64
+
 	mu      sync.Mutex
 	stop    func()
 	secrets map[string][]written // by name
@@ -74,16 +78,19 @@ func openTheatre(t *testing.T, open func(*testing.T, surroundings) lab) *theatre
 	t.Helper()
 	h := &theatre{t: t, api: kubetest.New(t), nats: bustest.Server(t), complaints: &complaints{Handler: slog.DiscardHandler}, secrets: map[string][]written{}}
 	h.log = slog.New(h.complaints)
-	h.lab = open(t, surroundings{now: time.Now, logins: h, password: h.password})
+	h.lab = open(t, surroundings{now: h.now, logins: h, password: h.password})
 	h.bus = h.connect("test")
 	h.begin()
 	t.Cleanup(func() { h.stop() })
 	return h
 }
 
+// now is the time by the clock of its services.
+func (h *theatre) now() time.Time { return time.Now().Add(time.Duration(h.skew.Load())) }
+
 func (h *theatre) connect(name string) *bus.Bus {
 	h.t.Helper()
-	b, err := bus.Connect(h.t.Context(), bus.Config{Cluster: bustest.Cluster, Name: name, Timing: timing()}, bus.WithServer(h.nats), bus.WithLogger(h.log.With("service", name)))
+	b, err := bus.Connect(h.t.Context(), bus.Config{Cluster: bustest.Cluster, Name: name, Timing: timing()}, bus.WithServer(h.nats), bus.WithClock(h.now), bus.WithLogger(h.log.With("service", name)))
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -110,10 +117,10 @@ func (h *theatre) begin() {
 		return func(ctx context.Context, b *bus.Bus) error { return b.Serve(ctx, w(b)) }
 	}
 	watch := powermonitor.Config{Every: 50 * time.Millisecond}
-	run("registrar", serve(func(*bus.Bus) bus.Worker { return registrar.New(set, time.Now, registrar.Config{}) }))
+	run("registrar", serve(func(*bus.Bus) bus.Worker { return registrar.New(set, h.now, registrar.Config{}) }))
 	run("inspector", serve(func(b *bus.Bus) bus.Worker { return inspector.New(set, b) }))
-	run("provisioner", serve(func(*bus.Bus) bus.Worker { return provisioner.New(set, time.Now, provisioner.DefaultConfig()) }))
-	run("powermonitor", serve(func(*bus.Bus) bus.Worker { return powermonitor.New(set, time.Now, watch) }))
+	run("provisioner", serve(func(*bus.Bus) bus.Worker { return provisioner.New(set, h.now, provisioner.DefaultConfig()) }))
+	run("powermonitor", serve(func(*bus.Bus) bus.Worker { return powermonitor.New(set, h.now, watch) }))
 	run("projector", h.project)
 	h.stop = func() { cancel(); running.Wait() }
 }
@@ -126,7 +133,7 @@ func (h *theatre) project(ctx context.Context, b *bus.Bus) error {
 	}
 	cfg := projector.DefaultConfig()
 	cfg.StatusDelay = 10 * time.Millisecond
-	return projector.New(cfg, c, b, projector.Options{Log: h.log, Metrics: registry, Now: time.Now}).Run(ctx)
+	return projector.New(cfg, c, b, projector.Options{Log: h.log, Metrics: registry, Now: h.now}).Run(ctx)
 }
 
 // again ends all services and begins them anew.

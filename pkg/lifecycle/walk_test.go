@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -148,23 +149,66 @@ func record(h lifecycle.Host, f lifecycle.Fact) lifecycle.Host {
 func TestRunningMachinesStay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(label string, n int) int { return rapid.IntRange(0, n-1).Draw(t, label) }
-		walk(lifecycle.Host{}, 120, draw, func(before, after lifecycle.Host, f lifecycle.Fact) {
-			from, to := lifecycle.Stage(before), lifecycle.Stage(after)
-			if !lifecycle.Used(from) || lifecycle.Used(to) || f.Section() == event.SectionIntent {
-				return
-			}
-			if !lifecycle.Unwanted(before) && before.Intent.DeletedAt.IsZero() {
-				t.Fatalf("%s.%s led from %q to %q and nobody had asked for it", f.Section(), f.Name(), from, to)
+		walk(start(draw), 120, draw, func(before, after lifecycle.Host, f lifecycle.Fact) {
+			if why := givenUp(before, after, f); why != "" {
+				t.Fatal(why)
 			}
 		})
 	})
+}
+
+// givenUp says how a running machine was given up without being asked to, "" if
+// it was not.
+func givenUp(before, after lifecycle.Host, f lifecycle.Fact) string {
+	from, to := lifecycle.Stage(before), lifecycle.Stage(after)
+	if !lifecycle.Used(from) || lifecycle.Used(to) || f.Section() == event.SectionIntent {
+		return ""
+	}
+	if lifecycle.Unwanted(before) || !before.Intent.DeletedAt.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf("%s.%s led from %q to %q and nobody had asked for it", f.Section(), f.Name(), from, to)
+}
+
+// start is where a walk begins: with nothing, or with a running machine of any
+// kind that a host was found to come to.
+func start(pick pick) lifecycle.Host {
+	used := explored().used
+	if i := pick("start", 4*len(used)); i < 3*len(used) {
+		return used[i%len(used)]
+	}
+	return lifecycle.Host{}
+}
+
+// The walks see what they are about, and what they look for they would find.
+func TestGivenUpMachinesAreNoticed(t *testing.T) {
+	used := explored().used
+	if len(used) < 20 {
+		t.Fatalf("walks came to %d kinds of running machines only", len(used))
+	}
+	noticed := 0
+	for _, h := range used {
+		for _, f := range []lifecycle.Fact{lifecycle.Deprovisioned{}, lifecycle.Started{Kind: event.Undeploy}, lifecycle.Begun{Kind: event.Undeploy}} {
+			after := record(h, f)
+			if givenUp(h, after, f) == "" {
+				continue
+			}
+			noticed++
+			if lifecycle.Check(h, after, f) == nil {
+				t.Errorf("the table allows %s of a host that is %q", f.Name(), lifecycle.Stage(h))
+			}
+		}
+	}
+	if noticed < len(used) {
+		t.Errorf("%d faults were planted into running machines, and %d noticed", 3*len(used), noticed)
+	}
 }
 
 // The same for what is done to the machine without a change of state.
 func TestRunningMachinesAreNotSwitchedOff(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(label string, n int) int { return rapid.IntRange(0, n-1).Draw(t, label) }
-		walk(lifecycle.Host{}, 120, draw, func(before, _ lifecycle.Host, f lifecycle.Fact) {
+		walk(start(draw), 120, draw, func(before, _ lifecycle.Host, f lifecycle.Fact) {
 			s, ok := f.(lifecycle.Started)
 			if !ok || !lifecycle.Used(lifecycle.Stage(before)) {
 				return
@@ -200,7 +244,7 @@ func TestOneOperationAtATime(t *testing.T) {
 // Every way that the table draws is one that a host can take, and hosts take
 // no other.
 func TestTableIsWhatHappens(t *testing.T) {
-	seen := explore(25000)
+	seen := explored().seen
 	for i, r := range lifecycle.Table() {
 		if slices.Contains(r.Facts, event.Restored) || slices.Contains(r.Facts, event.Forgotten) {
 			continue // told by the object, not by the host's own life
@@ -215,6 +259,15 @@ func TestTableIsWhatHappens(t *testing.T) {
 	}
 }
 
+// exploration is what many walks came to.
+type exploration struct {
+	seen map[way]bool
+	// used are running machines that nobody wants to give up, one of each kind.
+	used []lifecycle.Host
+}
+
+var explored = sync.OnceValue(func() exploration { return explore(25000) })
+
 // way is a change of state by a row of the table.
 type way struct {
 	row      int
@@ -224,7 +277,7 @@ type way struct {
 // explore takes many hosts on short walks and says which ways they went. The
 // walks start from hosts of every kind that was reached so far, so that rare
 // ones go as many ways as common ones.
-func explore(rounds int) map[way]bool {
+func explore(rounds int) exploration {
 	seen := map[way]bool{}
 	random := rand.New(rand.NewPCG(1, 2))
 	draw := func(_ string, n int) int { return random.IntN(n) }
@@ -246,7 +299,13 @@ func explore(rounds int) map[way]bool {
 		}
 		reached[k] = h
 	}
-	return seen
+	e := exploration{seen: seen}
+	for _, k := range keys {
+		if h := reached[k]; lifecycle.Used(lifecycle.Stage(h)) && !lifecycle.Unwanted(h) && h.Intent.DeletedAt.IsZero() {
+			e.used = append(e.used, h)
+		}
+	}
+	return e
 }
 
 // kind tells hosts apart as far as their ways may differ.
