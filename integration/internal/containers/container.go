@@ -68,8 +68,8 @@ func (s *Session) Start(tb testing.TB, program, name string, aliases map[*Networ
 		all = append(all, tcnetwork.WithNetworkName([]string{alias}, n.Name))
 	}
 	c, err := testcontainers.Run(tb.Context(), "metalbus/"+program+":dev", append(all, options...)...)
-	tb.Cleanup(func() { showLog(tb, name, c) })
 	testcontainers.CleanupContainer(tb, c, testcontainers.StopTimeout(0))
+	tb.Cleanup(func() { showLog(tb, name, c) }) // runs first
 	if err != nil {
 		tb.Fatalf("start %s: %v", name, err)
 	}
