@@ -15,7 +15,7 @@ COMPOSE  ?= $(shell docker compose version >/dev/null 2>&1 && echo docker compos
 export METALBUS_BIN = $(abspath $(BIN))
 
 .DEFAULT_GOAL := help
-.PHONY: help build test unit integration integration-replicas integration-ironic integration-agent lint fmt generate verify tidy images up down demo bench bench-ironic ci clean
+.PHONY: help build test unit integration integration-replicas integration-ironic integration-agent lint fmt generate verify tidy images up down demo bench bench-path bench-ironic ci clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -82,6 +82,9 @@ bench: build ## what things cost
 
 bench-ironic: build ## what a fleet of 1,000 hosts on an Ironic costs
 	cd integration && CGO_ENABLED=0 go test -run '^$$' -bench Fleet -benchtime 1x -timeout 150m ./ironic/bench
+
+bench-path: build ## what the way of a host costs, for 1, 100 and 1,000 hosts; the table is at the end
+	cd integration && CGO_ENABLED=0 go test -run '^$$' -bench Path -benchtime 1x -timeout 60m ./bench/path
 
 ci: verify test ## what a change has to pass
 
