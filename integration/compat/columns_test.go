@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"text/tabwriter"
@@ -199,10 +200,8 @@ func kindOf(t *testing.T, k *lab.Kube, short string) string {
 		t.Fatal(err)
 	}
 	for _, r := range list.APIResources {
-		for _, name := range r.ShortNames {
-			if name == short {
-				return r.Kind
-			}
+		if slices.Contains(r.ShortNames, short) {
+			return r.Kind
 		}
 	}
 	return "nothing"

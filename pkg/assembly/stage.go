@@ -3,13 +3,20 @@ package assembly
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/metalbus/metalbus/api/event"
 	"github.com/metalbus/metalbus/pkg/backend"
 	"github.com/metalbus/metalbus/pkg/bus"
 	"github.com/metalbus/metalbus/pkg/kube"
+	"github.com/metalbus/metalbus/pkg/lifecycle"
 	"github.com/metalbus/metalbus/pkg/service"
+	"github.com/metalbus/metalbus/pkg/slots"
 )
 
 // Stage are the settings of a stage service: registrar, inspector, provisioner
@@ -18,6 +25,8 @@ type Stage struct {
 	Bus      bus.Config
 	Kube     kube.Access
 	Backends Backends
+	// Slots are how many long operations each backend is asked for at once.
+	Slots slots.Limits
 }
 
 // Bind adds the settings to the flags of a program, with their defaults.
@@ -25,12 +34,13 @@ func (s *Stage) Bind(fs *pflag.FlagSet) {
 	s.Bus.Bind(fs)
 	s.Kube.Bind(fs)
 	s.Backends.Bind(fs)
+	fs.StringToIntVar((*map[string]int)(&s.Slots), "slots", nil, "`BACKEND=NUMBER` of inspections, preparations, deployments and cleanings that a backend is asked for at once, separated by commas, the same for inspector and provisioner; one that is not named has no limit")
 }
 
 // Validate reports everything that is wrong. The bus is named after the service.
 func (s *Stage) Validate(name string) error {
 	s.Bus.Name = name
-	return errors.Join(s.Bus.Validate(), s.Backends.Validate())
+	return errors.Join(s.Bus.Validate(), s.Backends.Validate(), s.Slots.Validate())
 }
 
 // Run runs the service that newWorker makes until ctx ends.
@@ -49,7 +59,37 @@ func (s *Stage) Run(ctx context.Context, f *service.Frame, newWorker func(*backe
 		return err
 	}
 	defer closeBackends(ctx)
-	return b.Serve(ctx, newWorker(backends, b))
+	if err := s.namesOfSlots(backends); err != nil {
+		return err
+	}
+	return b.Serve(ctx, s.limited(newWorker(backends, b), b, f.Now))
+}
+
+func (s *Stage) namesOfSlots(backends *backend.Set) error {
+	for name := range s.Slots {
+		if !slices.Contains(backends.Names(), name) {
+			return fmt.Errorf("slots %s=%d: there is no such backend; there are %s", name, s.Slots[name], strings.Join(backends.Names(), ", "))
+		}
+	}
+	return nil
+}
+
+// limited has a worker ask for a slot where it begins a long operation.
+func (s *Stage) limited(w bus.Worker, b *bus.Bus, now func() time.Time) bus.Worker {
+	if sec := w.Section(); len(s.Slots) == 0 || (sec != event.SectionInspection && sec != event.SectionProvisioning) {
+		return w
+	}
+	return queued{w, slots.New(b, s.Slots, now)}
+}
+
+// queued is a worker that waits its turn.
+type queued struct {
+	bus.Worker
+	queue *slots.Queue
+}
+
+func (w queued) Step(ctx context.Context, h lifecycle.Host) (lifecycle.Step, error) {
+	return w.queue.Step(ctx, h, w.Section(), w.Worker.Step)
 }
 
 // Serve connects a stage service to the bus and runs it until ctx ends; then

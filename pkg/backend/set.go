@@ -37,7 +37,7 @@ func (s *Set) Of(h lifecycle.Host) (Backend, error) {
 	i := slices.IndexFunc(s.list, func(b Backend) bool { return b.Name() == name })
 	if i < 0 {
 		p := lifecycle.NewProblem(v1alpha1.RegistrationError, event.ClassUnsupported,
-			fmt.Sprintf("no backend is named %q; there are: %s", name, strings.Join(s.names(), ", ")))
+			fmt.Sprintf("no backend is named %q; there are: %s", name, strings.Join(s.Names(), ", ")))
 		p.Local = true
 		return nil, &lifecycle.ProblemError{Problem: p}
 	}
@@ -54,7 +54,8 @@ func (s *Set) claimant(h lifecycle.Host) Backend {
 	return s.list[0]
 }
 
-func (s *Set) names() []string {
+// Names are the names of the backends, the default one first.
+func (s *Set) Names() []string {
 	var names []string
 	for _, b := range s.list {
 		names = append(names, b.Name())

@@ -69,7 +69,7 @@ func (b *Bus) Init(ctx context.Context, o InitOptions) (InitReport, error) {
 	o.epoch = uuid.NewString()
 	var report InitReport
 	for _, step := range []func(context.Context, InitOptions, *InitReport) error{
-		b.initStreams, b.initBucket, b.initConsumers, b.initTicks,
+		b.initStreams, b.initBuckets, b.initConsumers, b.initTicks,
 	} {
 		if err := step(ctx, o, &report); err != nil {
 			return report, err
@@ -114,28 +114,32 @@ func (b *Bus) initStream(ctx context.Context, want jetstream.StreamConfig, o Ini
 	return Updated, err
 }
 
-func (b *Bus) initBucket(ctx context.Context, o InitOptions, r *InitReport) error {
+func (b *Bus) initBuckets(ctx context.Context, o InitOptions, r *InitReport) error {
 	storage := jetstream.FileStorage
 	if o.Memory {
 		storage = jetstream.MemoryStorage
 	}
-	_, err := b.js.KeyValue(ctx, BucketCrashed)
-	if err == nil {
-		r.add("bucket", BucketCrashed, Kept)
-		return nil
+	for _, want := range []jetstream.KeyValueConfig{
+		{Bucket: BucketCrashed, Description: "metalbus: messages that were in hand when a process died", TTL: day, MaxBytes: o.share(1) / 4},
+		{Bucket: BucketSlots, Description: "metalbus: who may begin an operation, and who waits, for each backend", MaxBytes: o.share(1) / 4},
+	} {
+		want.Storage, want.Replicas = storage, o.Replicas
+		outcome, err := b.initBucket(ctx, want)
+		if err != nil {
+			return fmt.Errorf("bucket %s: %w", want.Bucket, err)
+		}
+		r.add("bucket", want.Bucket, outcome)
 	}
-	if !errors.Is(err, jetstream.ErrBucketNotFound) {
-		return fmt.Errorf("bucket %s: %w", BucketCrashed, err)
-	}
-	_, err = b.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
-		Bucket: BucketCrashed, Description: "metalbus: messages that were in hand when a process died",
-		TTL: day, Storage: storage, Replicas: o.Replicas, MaxBytes: o.share(1) / 4,
-	})
-	if err != nil {
-		return fmt.Errorf("bucket %s: %w", BucketCrashed, err)
-	}
-	r.add("bucket", BucketCrashed, Created)
 	return nil
+}
+
+func (b *Bus) initBucket(ctx context.Context, want jetstream.KeyValueConfig) (Outcome, error) {
+	_, err := b.js.KeyValue(ctx, want.Bucket)
+	if !errors.Is(err, jetstream.ErrBucketNotFound) {
+		return Kept, err
+	}
+	_, err = b.js.CreateKeyValue(ctx, want)
+	return Created, err
 }
 
 func (b *Bus) initConsumers(ctx context.Context, _ InitOptions, r *InitReport) error {

@@ -25,8 +25,8 @@ func TestInitIsIdempotent(t *testing.T) {
 			t.Errorf("first: %+v", item)
 		}
 	}
-	if want := 6 + 1 + 10 + 6; len(first) != want {
-		t.Errorf("%d items, want %d: six streams, a bucket, two consumers a service, six ticks", len(first), want)
+	if want := 6 + 2 + 10 + 6; len(first) != want {
+		t.Errorf("%d items, want %d: six streams, two buckets, two consumers a service, six ticks", len(first), want)
 	}
 	h := bustest.Append(t, b, "u1", bustest.The(created("u1")))
 	second, err := b.Init(t.Context(), small())

@@ -8,7 +8,7 @@ import (
 	"github.com/metalbus/metalbus/api/event"
 )
 
-// The streams and the bucket of the bus.
+// The streams and the buckets of the bus.
 const (
 	StreamHost     = "METAL_HOST"       // the log of all hosts, and their state
 	StreamData     = "METAL_DATA"       // documents too big for an event
@@ -17,6 +17,7 @@ const (
 	StreamAdvisory = "METAL_ADVISORY"   // what the server says about consumers and streams
 	StreamHistory  = "METAL_HISTORY"    // a long copy of the log, for people
 	BucketCrashed  = "metal_quarantine" // messages that were in hand when a process died
+	BucketSlots    = "metal_slots"      // the queues for slots, one for each backend
 )
 
 // tickPrefix marks the wakes that are ticks. No uid begins like this.
