@@ -70,7 +70,7 @@ func stayOff(h *v1alpha1.BareMetalHost, _ *corev1.Secret) { h.Spec.Online = fals
 
 // BenchmarkPath is one run, whatever b.N says: it takes its time as it is.
 func BenchmarkPath(b *testing.B) {
-	rows = append(rows, "| hosts | created | to | all there after | overhead p50 | p99 | events | status writes | API writes | BMC requests |", "| --: | --- | --- | --: | --: | --: | --: | --: | --: | --: |")
+	rows = append(rows, "| hosts | created | to | all there after | overhead p50 | p99 | events | status writes | API writes | BMC requests | CPU of services | of API and NATS |", "| --: | --- | --- | --: | --: | --: | --: | --: | --: | --: | --: | --: |")
 	for text := range strings.SplitSeq(*sizes, ",") {
 		f, err := parse(text)
 		if err != nil {
@@ -107,6 +107,7 @@ func (f fleet) pace() string {
 
 // run brings up hosts.
 func run(b *testing.B, g goal, f fleet) {
+	b.Helper()
 	p := plant.New(b, &shared, shared.StartKube(b, b.TempDir()), plant.StartRack(b, bmcsim.DefaultDelays()))
 	p.Env = []string{"LOG_LEVEL=INFO"}
 	p.Start(b, 1)
@@ -195,19 +196,27 @@ func report(b *testing.B, g goal, f fleet, overheads []time.Duration, wall time.
 	n := len(overheads)
 	p50, p99 := overheads[(n-1)/2], overheads[(99*n+99)/100-1]
 	each := func(total int) string { return strconv.FormatFloat(float64(total)/float64(n), 'f', 1, 64) }
-	rows = append(rows, fmt.Sprintf("| %d | %s | %s | %.1f s | %.2f s | %.2f s | %s | %s | %s | %s |",
-		n, f.pace(), g.name, wall.Seconds(), p50.Seconds(), p99.Seconds(), each(c.events), each(c.status), each(c.writes), each(c.bmc)))
+	rows = append(rows, fmt.Sprintf("| %d | %s | %s | %.1f s | %.2f s | %.2f s | %s | %s | %s | %s | %s ms | %s ms |",
+		n, f.pace(), g.name, wall.Seconds(), p50.Seconds(), p99.Seconds(), each(c.events), each(c.status), each(c.writes), each(c.bmc),
+		each(int(c.services.Milliseconds())), each(int(c.around.Milliseconds()))))
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(wall.Seconds(), "wall-s")
 	b.ReportMetric(p50.Seconds(), "p50-s")
 	b.ReportMetric(p99.Seconds(), "p99-s")
 }
 
-// counts are what has been spent so far.
-type counts struct{ events, status, writes, bmc int }
+// counts are what has been spent so far. The processor's time does not depend
+// on what else the computer has to do, as all other times do.
+type counts struct {
+	events, status, writes, bmc int
+	services, around            time.Duration // CPU of the services, of the API and NATS
+}
 
 func (c counts) since(before counts) counts {
-	return counts{c.events - before.events, c.status - before.status, c.writes - before.writes, c.bmc - before.bmc}
+	return counts{
+		c.events - before.events, c.status - before.status, c.writes - before.writes, c.bmc - before.bmc,
+		c.services - before.services, c.around - before.around,
+	}
 }
 
 func count(b *testing.B, p *plant.Plant) (c counts) {
@@ -217,7 +226,36 @@ func count(b *testing.B, p *plant.Plant) (c counts) {
 	for _, n := range p.Rack.Requests() {
 		c.bmc += n
 	}
+	for _, s := range plant.Services() {
+		for _, r := range p.Running(s) {
+			c.services += cpu(b, r.PID())
+		}
+	}
+	c.around = cpu(b, p.Kube.Process().PID()) + cpu(b, p.NATS.Process().PID())
 	return c
+}
+
+// tick is the unit of times in /proc.
+const tick = 10 * time.Millisecond
+
+// cpu is what a process has used of the processors.
+func cpu(b *testing.B, pid int) (sum time.Duration) {
+	b.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		b.Fatalf("CPU time is measured on Linux: %v", err)
+	}
+	// The name in parentheses may hold anything; the time in user and in system
+	// mode are the twelfth and thirteenth field after it.
+	_, after, _ := strings.Cut(string(text), ") ")
+	for _, field := range strings.Fields(after)[11:13] {
+		n, err := strconv.Atoi(field)
+		if err != nil {
+			b.Fatal(err)
+		}
+		sum += time.Duration(n) * tick
+	}
+	return sum
 }
 
 // events is how many were ever appended to the log.
@@ -236,7 +274,7 @@ func events(b *testing.B, url string) int {
 	if err != nil {
 		b.Fatal(err)
 	}
-	return int(s.CachedInfo().State.LastSeq) //nolint:gosec // small
+	return int(s.CachedInfo().State.LastSeq)
 }
 
 // kubeWrites is how many writes of the services the API has answered: of the
