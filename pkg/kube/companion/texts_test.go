@@ -28,12 +28,14 @@ func round(t *testing.T, changes fields, status any) {
 // A notice is put up once, leaves what others say, and tells what to do.
 func TestNotices(t *testing.T) {
 	t.Parallel()
-	others := []metav1.Condition{{Type: "Valid", Status: metav1.ConditionTrue, Reason: "Success"}}
-	settings := &v1alpha1.HostFirmwareSettings{Status: v1alpha1.HostFirmwareSettingsStatus{Conditions: others}}
-	components := &v1alpha1.HostFirmwareComponents{Status: v1alpha1.HostFirmwareComponentsStatus{Conditions: others}}
-	ramdisk := &v1alpha1.PreprovisioningImage{Status: v1alpha1.PreprovisioningImageStatus{Conditions: others}}
-	claim := &v1alpha1.HostClaim{Status: v1alpha1.HostClaimStatus{Conditions: others}}
-	wired := &v1alpha1.BareMetalSwitch{Status: v1alpha1.BareMetalSwitchStatus{Conditions: others}}
+	others := func() []metav1.Condition {
+		return []metav1.Condition{{Type: "Valid", Status: metav1.ConditionTrue, Reason: "Success"}}
+	}
+	settings := &v1alpha1.HostFirmwareSettings{Status: v1alpha1.HostFirmwareSettingsStatus{Conditions: others()}}
+	components := &v1alpha1.HostFirmwareComponents{Status: v1alpha1.HostFirmwareComponentsStatus{Conditions: others()}}
+	ramdisk := &v1alpha1.PreprovisioningImage{Status: v1alpha1.PreprovisioningImageStatus{Conditions: others()}}
+	claim := &v1alpha1.HostClaim{Status: v1alpha1.HostClaimStatus{Conditions: others()}}
+	wired := &v1alpha1.BareMetalSwitch{Status: v1alpha1.BareMetalSwitchStatus{Conditions: others()}}
 	image, subscription := &v1alpha1.DataImage{}, &v1alpha1.BMCEventSubscription{}
 	for name, tt := range map[string]struct {
 		notice func() fields

@@ -59,6 +59,12 @@ func (w *world) next() string { w.rev++; return strconv.Itoa(w.rev) }
 func (w *world) putHost(h *v1alpha1.BareMetalHost) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.keepHost(h)
+}
+
+// keepHost is putHost under the lock: between the check of a version and the
+// write nobody else writes.
+func (w *world) keepHost(h *v1alpha1.BareMetalHost) {
 	h.ResourceVersion = w.next()
 	k := key(h.Namespace, h.Name)
 	w.hosts[k] = append(w.hosts[k], version[*v1alpha1.BareMetalHost]{time.Now(), h})
@@ -67,6 +73,11 @@ func (w *world) putHost(h *v1alpha1.BareMetalHost) {
 func (w *world) putClaim(c *v1alpha1.HostClaim) *v1alpha1.HostClaim {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	return w.keepClaim(c)
+}
+
+// keepClaim is putClaim under the lock.
+func (w *world) keepClaim(c *v1alpha1.HostClaim) *v1alpha1.HostClaim {
 	c.ResourceVersion = w.next()
 	k := key(c.Namespace, c.Name)
 	w.claims[k] = append(w.claims[k], version[*v1alpha1.HostClaim]{time.Now(), c})
@@ -133,8 +144,8 @@ func (w *world) Note(ctx context.Context, claim *v1alpha1.HostClaim, n note) (*v
 		return nil, err
 	}
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	now, err := w.claimAt(key(claim.Namespace, claim.Name), claim.ResourceVersion)
-	w.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +156,7 @@ func (w *world) Note(ctx context.Context, claim *v1alpha1.HostClaim, n note) (*v
 	if n.chosen.Name != "" {
 		now.Annotations = map[string]string{v1alpha1.ChosenHostAnnotation: n.chosen.String()}
 	}
-	return w.putClaim(now), nil
+	return w.keepClaim(now), nil
 }
 
 func (w *world) Consume(ctx context.Context, host *v1alpha1.BareMetalHost, consumer *corev1.ObjectReference) (*v1alpha1.BareMetalHost, error) {
@@ -154,17 +165,14 @@ func (w *world) Consume(ctx context.Context, host *v1alpha1.BareMetalHost, consu
 	}
 	k := key(host.Namespace, host.Name)
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	now, there := latest(w.hosts[k], time.Now())
-	refused := w.refuses[k]
 	switch {
 	case !there || now == nil:
-		w.mu.Unlock()
 		return nil, kube.ErrGone
-	case refused:
-		w.mu.Unlock()
+	case w.refuses[k]:
 		return nil, fmt.Errorf("%w: not today", errRefused)
 	case now.ResourceVersion != host.ResourceVersion:
-		w.mu.Unlock()
 		return nil, kube.ErrConflict
 	}
 	if old := now.Spec.ConsumerRef; old != nil && consumer != nil && *old != *consumer {
@@ -173,8 +181,7 @@ func (w *world) Consume(ctx context.Context, host *v1alpha1.BareMetalHost, consu
 	w.writes++
 	now = now.DeepCopy()
 	now.Spec.ConsumerRef = consumer
-	w.mu.Unlock()
-	w.putHost(now)
+	w.keepHost(now)
 	return now, nil
 }
 
@@ -183,13 +190,13 @@ func (w *world) WriteStatus(ctx context.Context, claim *v1alpha1.HostClaim, stat
 		return nil, err
 	}
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	now, err := w.claimAt(key(claim.Namespace, claim.Name), claim.ResourceVersion)
-	w.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
 	now.Status = status
-	return w.putClaim(now), nil
+	return w.keepClaim(now), nil
 }
 
 // behind is a cache that is some time behind the world.

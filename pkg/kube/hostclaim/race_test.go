@@ -19,11 +19,8 @@ import (
 // and one write in five ends in a conflict.
 func TestB32(t *testing.T) {
 	t.Parallel()
-	rounds := uint64(1000)
-	if testing.Short() {
-		rounds = 50
-	}
-	for seed := range rounds {
+	const rounds = 200
+	for seed := range uint64(rounds) {
 		synctest.Test(t, func(t *testing.T) { scramble(t, seed) })
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
