@@ -2,9 +2,11 @@ package bench_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -105,6 +107,7 @@ type cost struct {
 	ironic int                      // requests
 	kinds  map[string]int           // of them, by kind
 	api    int                      // requests, without those of the bench
+	verbs  map[string]int           // of all of them, by verb and resource
 }
 
 func (s *site) measure(b *testing.B) cost {
@@ -116,18 +119,25 @@ func (s *site) measure(b *testing.B) cost {
 	for _, n := range c.kinds {
 		c.ironic += n
 	}
-	c.api = s.requests(b) - int(s.asked.Load())
+	c.verbs = s.requests(b)
+	for _, n := range c.verbs {
+		c.api += n
+	}
+	c.api -= int(s.asked.Load())
 	return c
 }
 
-// requests reads how many requests the Kubernetes API has answered.
-func (s *site) requests(b *testing.B) int {
+var label = regexp.MustCompile(`(resource|subresource|verb)="([^"]*)"`)
+
+// requests reads how many requests the Kubernetes API has answered, by verb and
+// resource.
+func (s *site) requests(b *testing.B) map[string]int {
 	b.Helper()
 	text, err := s.metrics.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(b.Context())
 	if err != nil {
 		b.Fatal(err)
 	}
-	sum := 0.0
+	all := map[string]int{}
 	for line := range strings.Lines(string(text)) {
 		if !strings.HasPrefix(line, "apiserver_request_total{") {
 			continue
@@ -136,19 +146,32 @@ func (s *site) requests(b *testing.B) int {
 		if err != nil {
 			b.Fatal(err)
 		}
-		sum += n
+		is := map[string]string{}
+		for _, m := range label.FindAllStringSubmatch(line, -1) {
+			is[m[1]] = m[2]
+		}
+		all[strings.TrimSuffix(is["verb"]+" "+is["resource"]+"/"+is["subresource"], "/")] += int(n)
 	}
-	return int(sum)
+	return all
 }
 
 func (c cost) since(before cost) cost {
-	d := cost{wall: c.at.Sub(before.at), cpu: map[string]time.Duration{}, kinds: map[string]int{}, ironic: c.ironic - before.ironic, api: c.api - before.api}
+	d := cost{
+		wall: c.at.Sub(before.at), cpu: map[string]time.Duration{}, ironic: c.ironic - before.ironic, api: c.api - before.api,
+		kinds: less(c.kinds, before.kinds), verbs: less(c.verbs, before.verbs),
+	}
 	for name, t := range c.cpu {
 		d.cpu[name] = t - before.cpu[name]
 	}
-	for kind, n := range c.kinds {
-		if n -= before.kinds[kind]; n > 0 {
-			d.kinds[kind] = n
+	return d
+}
+
+// less is what was added.
+func less(now, before map[string]int) map[string]int {
+	d := map[string]int{}
+	for kind, n := range now {
+		if n -= before[kind]; n > 0 {
+			d[kind] = n
 		}
 	}
 	return d
@@ -164,15 +187,18 @@ func (c cost) String() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%.0f s; a host: %.1f Ironic requests, %.1f API requests; CPU: services %.1f s, kubeapi %.1f s, NATS %.1f s",
 		c.wall.Seconds(), float64(c.ironic)/n, float64(c.api)/n, ours.Seconds(), c.cpu["kubeapi"].Seconds(), c.cpu["nats-server"].Seconds())
-	kinds := make([]string, 0, len(c.kinds))
-	for kind := range c.kinds {
-		kinds = append(kinds, kind)
-	}
-	slices.SortFunc(kinds, func(a, b string) int { return c.kinds[b] - c.kinds[a] })
-	for _, kind := range kinds {
-		fmt.Fprintf(&text, "\n\t%8d %s", c.kinds[kind], kind)
-	}
+	text.WriteString("\n\tIronic: " + ranked(c.kinds))
+	text.WriteString("\n\tKubernetes, with what the bench asks: " + ranked(c.verbs))
 	return text.String()
+}
+
+// ranked lists what was asked, the most frequent first.
+func ranked(counts map[string]int) string {
+	var list []string
+	for _, kind := range slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return counts[b] - counts[a] }) {
+		list = append(list, fmt.Sprintf("%d %s", counts[kind], kind))
+	}
+	return strings.Join(list, ", ")
 }
 
 // tick is the unit in which Linux counts a process's CPU time.

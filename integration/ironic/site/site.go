@@ -43,6 +43,8 @@ type Site struct {
 	// User is somebody with kubectl.
 	User   kubetest.User
 	Ironic *ironictest.Ironic
+	// Address is where Ironic answers.
+	Address string
 	// Bus is a connection of the test's own.
 	Bus *bus.Bus
 
@@ -65,7 +67,7 @@ func New(tb testing.TB, cfg ironictest.Config) *Site {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(end)
-	s := &Site{API: kubetest.New(tb), Ironic: i, tb: tb, nats: bustest.Server(tb), log: &Log{}}
+	s := &Site{API: kubetest.New(tb), Ironic: i, Address: address, tb: tb, nats: bustest.Server(tb), log: &Log{}}
 	s.User = kubetest.NewUser(tb, s.API.Config(), Namespace)
 	s.access.Kubeconfig = filepath.Join(tb.TempDir(), "kubeconfig")
 	if err := os.WriteFile(s.access.Kubeconfig, []byte(s.API.Kubeconfig()), 0o600); err != nil {
@@ -123,6 +125,12 @@ func (s *Site) Begin() {
 	}
 	run("projector", s.project)
 	s.stop = func() { cancel(); running.Wait() }
+}
+
+// End ends the services before the test does.
+func (s *Site) End() {
+	s.stop()
+	s.stop = func() {}
 }
 
 // Restart ends the services and begins them anew.

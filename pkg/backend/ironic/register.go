@@ -43,15 +43,20 @@ func (b *Backend) enroll(ctx context.Context, v view) (lifecycle.Outlook, error)
 	if err := b.verified(ctx, v); err != nil {
 		return nil, err
 	}
-	if v.renewed() && v.node.Fault == ironic.FaultPower {
+	if v.renewed() && v.node.Fault == ironic.FaultPower && !v.did(writeUnmaintain) {
 		return needs(writeUnmaintain), nil // Ironic itself would take minutes to find out
 	}
 	return lifecycle.Finished{Result: lifecycle.Result{Node: v.node.UUID}}, nil
 }
 
 // renewed reports whether the node was given an address or a login that nobody has
-// tried yet.
-func (v view) renewed() bool { return v.did(writeUpdate, writePorts) }
+// tried with success yet, by this operation or by an earlier one that failed.
+func (v view) renewed() bool {
+	r, intent := v.host.Registration, v.host.Intent
+	known := r.Registered && !r.Lost && !r.Detached && r.Node == v.node.UUID
+	changed := r.Address != intent.Spec.BMC.Address || !lifecycle.SameCredentials(r.Good, lifecycle.Credentials(intent))
+	return v.did(writeUpdate, writePorts) || known && changed
+}
 
 // newcomer is the outlook of a host without a node. A node without a name that has
 // the host's MAC address, which some discovery made, becomes its node.

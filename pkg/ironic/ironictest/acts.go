@@ -68,7 +68,7 @@ func (m *Machine) setPower(on bool) error {
 	}
 	m.did(what, "")
 	switch {
-	case m.faults.RefusePower:
+	case m.faults.RefusePower && m.strikesNow():
 		return errRefusedPower
 	case m.faults.IgnorePower || m.on == on:
 		return nil
@@ -93,12 +93,24 @@ func (m *Machine) bring(on bool) error {
 	return nil
 }
 
+// listens is why the system does not shut down when it is asked to, nil if it does.
+func (m *Machine) listens() error {
+	switch f := m.Faults(); {
+	case f.RefuseShutdown:
+		return errRefusedPower
+	case f.IgnoreShutdown:
+		return errNoEffect
+	default:
+		return nil
+	}
+}
+
 func (m *Machine) reboot() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.did(DidReboot, "")
 	switch {
-	case m.faults.RefusePower:
+	case m.faults.RefusePower && m.strikesNow():
 		return errRefusedPower
 	case m.faults.IgnorePower:
 		return nil

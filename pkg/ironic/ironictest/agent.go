@@ -82,9 +82,28 @@ func (o *operation) hearAgent() error {
 		return o.hang()
 	}
 	for {
-		heard := false
-		if err := o.with(func(n *node) { heard = !n.maintenance() }); err != nil || heard {
+		heard, state := false, ""
+		if err := o.with(func(n *node) { heard, state = !n.maintenance(), n.state.provision }); err != nil {
 			return err
+		}
+		if err := o.held(state); err != nil || heard {
+			return err
+		}
+		if err := o.sleep(o.i.cfg.Delays.Heartbeat); err != nil {
+			return err
+		}
+	}
+}
+
+// held waits for as long as a fault holds the machine up there.
+func (o *operation) held(where string) error {
+	for {
+		held := false
+		if err := o.look(func(m *Machine) { held = m.Faults().Hold == where }); errors.Is(err, errOver) {
+			return err
+		}
+		if !held {
+			return nil
 		}
 		if err := o.sleep(o.i.cfg.Delays.Heartbeat); err != nil {
 			return err
@@ -173,7 +192,10 @@ func (o *operation) inspectByAgent() error {
 	reported := ""
 	var macs []string
 	if err := o.look(func(m *Machine) {
-		found, reported, macs = m.agentInventory(), m.Faults().FailInspect, m.macs()
+		found, macs = m.agentInventory(), m.macs()
+		if text := m.Faults().FailInspect; text != "" && m.strikes() {
+			reported = text
+		}
 	}); err != nil {
 		return o.failInspect("Failed to finish inspection: %s", err)
 	}

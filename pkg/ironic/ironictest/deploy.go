@@ -57,6 +57,9 @@ func (o *operation) deploy() error {
 }
 
 func (o *operation) deployLive(iso string) error {
+	if err := o.held(deployWait); err != nil {
+		return err
+	}
 	if err := o.reach(func(m *Machine) error {
 		if err := o.i.fetch(iso, ""); err != nil {
 			return err
@@ -165,7 +168,11 @@ func (o *operation) undeploy() error {
 // nothing else; what it is shows at the next power sync.
 func (o *operation) adopt() error {
 	refused := ""
-	err := o.look(func(m *Machine) { refused = m.Faults().FailAdopt })
+	err := o.look(func(m *Machine) {
+		if text := m.Faults().FailAdopt; text != "" && m.strikes() {
+			refused = text
+		}
+	})
 	if err == nil && refused != "" {
 		err = words(refused)
 	}

@@ -55,6 +55,7 @@ type Machine struct {
 	user     string
 	password string
 	faults   Faults
+	struck   int // by these faults
 	on       bool
 	runs     string
 	boots    int
@@ -170,15 +171,29 @@ type Faults struct {
 	RefusePower bool          // the BMC refuses every change of power
 	IgnorePower bool          // the BMC accepts them and does nothing
 	NoBoot      bool          // nothing is ever booted
-	FailInspect string        // the agent reports this error with its inventory
-	FailClean   string        // the clean step of this name fails
-	FailDeploy  string        // the deploy step of this name fails
-	FailService string        // the service step of this name fails
-	FailUpdate  bool          // firmware updates end with an error
-	FailMedia   bool          // the BMC refuses virtual media
+	// IgnoreShutdown: the system does not shut down when it is asked to.
+	IgnoreShutdown bool
+	// RefuseShutdown: the BMC knows no way to ask it.
+	RefuseShutdown bool
+	// Hold keeps something from getting on, as long as it lasts: in the state of
+	// that name the agent is not heard of ("inspect wait", "clean wait", "wait
+	// call-back", which holds live images up too), and changes of power that
+	// somebody asked for are not made ("power").
+	Hold        string
+	FailInspect string // the agent reports this error with its inventory
+	FailClean   string // the clean step of this name fails
+	FailDeploy  string // the deploy step of this name fails
+	FailService string // the service step of this name fails
+	FailUpdate  bool   // firmware updates end with an error
+	FailMedia   bool   // the BMC refuses virtual media
 	// FailAdopt is why an adoption of this machine fails: a conductor that checks
 	// more than the BMC.
 	FailAdopt string
+	// Text is what steps that fail say; empty for a text that names the step.
+	Text string
+	// Times is how many failures of steps, inspections, adoptions and refused
+	// changes of power there are, before the machine is well again; all if zero.
+	Times int
 }
 
 // SetFaults puts misbehaviours in force in place of all earlier ones; Faults{}
@@ -186,7 +201,20 @@ type Faults struct {
 func (m *Machine) SetFaults(f Faults) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.faults = f
+	m.faults, m.struck = f, 0
+}
+
+// strikes reports whether a fault befalls what is done now, and counts it.
+func (m *Machine) strikes() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.strikesNow()
+}
+
+// strikesNow is strikes for who holds m.mu.
+func (m *Machine) strikesNow() bool {
+	m.struck++
+	return m.faults.Times == 0 || m.struck <= m.faults.Times
 }
 
 // Faults are the misbehaviours in force.

@@ -75,8 +75,16 @@ func (o *operation) changePower(target string) error {
 	if err := o.pause(o.i.cfg.Delays.Power); err != nil {
 		return err
 	}
+	if err := o.held("power"); err != nil {
+		return err
+	}
 	want := target != powerOff && target != softOff
 	wrong := o.reach(func(m *Machine) error {
+		if target == softOff || target == softReboot {
+			if err := m.listens(); err != nil {
+				return err
+			}
+		}
 		if target == rebooting || target == softReboot {
 			return m.reboot()
 		}

@@ -209,7 +209,10 @@ func raidFrom(step string, target obj) obj {
 // stepInAgent is a step as the agent carries it out.
 func (o *operation) stepInAgent(m *Machine, kind string, s step, instance obj) error {
 	f := m.Faults()
-	if s.name == map[string]string{"clean": f.FailClean, "deploy": f.FailDeploy, "service": f.FailService}[kind] {
+	if s.name == map[string]string{"clean": f.FailClean, "deploy": f.FailDeploy, "service": f.FailService}[kind] && m.strikes() {
+		if f.Text != "" {
+			return words(f.Text)
+		}
 		return fmt.Errorf("injected failure of %s", s.name)
 	}
 	switch {
