@@ -34,6 +34,10 @@ func TestB10NewCredentials(t *testing.T) {
 		t.Errorf("the host is %s", s)
 	}
 
+	h = l.record(h, lifecycle.Failed{Kind: event.Enroll, Problem: p})
+	h, p = l.fails(h, event.Enroll) // the node has them by now, and they are no better for it
+	h = l.record(h, lifecycle.Failed{Kind: event.Enroll, Problem: p})
+
 	l.machine(h).SetCredentials("admin", canary)
 	h = l.enroll(h)
 	if _, done := l.look(h, event.Enroll).(lifecycle.Finished); !done {
