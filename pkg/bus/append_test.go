@@ -175,7 +175,7 @@ func TestAnAnswerThatGotLostIsFoundOut(t *testing.T) {
 	p := newProxy(t, s)
 	direct := bustest.On(t, s, "init")
 	timing := bustest.Timing()
-	timing.Reply = 150 * time.Millisecond
+	timing.Reply = time.Second
 	b := bustest.Connect(t, bus.Config{URLs: []string{p.url()}, Cluster: bustest.Cluster, Name: "registrar", Timing: timing})
 	h := bustest.Append(t, b, "u1", bustest.The(created("u1")))
 
@@ -199,7 +199,7 @@ func TestAnAppendWithoutAnAnswerIsUnknown(t *testing.T) {
 	p := newProxy(t, s)
 	direct := bustest.On(t, s, "init")
 	timing := bustest.Timing()
-	timing.Reply = 60 * time.Millisecond
+	timing.Reply = 500 * time.Millisecond
 	b := bustest.Connect(t, bus.Config{URLs: []string{p.url()}, Cluster: bustest.Cluster, Name: "registrar", Timing: timing})
 	h := bustest.Append(t, b, "u1", bustest.The(created("u1")))
 	p.mute.Store(true)
