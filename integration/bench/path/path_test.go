@@ -30,7 +30,7 @@ import (
 
 var (
 	shared lab.Lab
-	sizes  = flag.String("hosts", "1,100@5,100,1000", "comma-separated `numbers` of hosts; with @N no more than N of them are created a second")
+	sizes  = flag.String("hosts", "1,100@2,100,1000", "comma-separated `numbers` of hosts; with @N no more than N of them are created a second")
 	rows   []string
 )
 
@@ -93,7 +93,7 @@ func parse(text string) (f fleet, err error) {
 		f.rate, err = strconv.Atoi(rate)
 	}
 	if err != nil || f.hosts < 1 || f.rate < 0 || (paced && f.rate == 0) {
-		return f, fmt.Errorf("-hosts %q: want numbers, such as 100 or 100@5", text)
+		return f, fmt.Errorf("-hosts %q: want numbers, such as 100 or 100@2", text)
 	}
 	return f, nil
 }
