@@ -110,7 +110,7 @@ func TestNobodyTouchesAClaimThatIsNotAnswered(t *testing.T) {
 	w := bustest.Registrar(enrollIn("create"))
 	w.OnDo = func(context.Context, lifecycle.Host, lifecycle.Write) error {
 		before := len(w.Steps())
-		bustest.Append(t, b, "u1", bustest.The(observed(true)), again) //nolint:contextcheck // not within the window
+		bustest.Append(t, b, "u1", bustest.The(observed(true)), again)
 		deadline := time.Now().Add(bustest.Timing().Window / 2)
 		for time.Now().Before(deadline) && len(w.Steps()) == before {
 			time.Sleep(time.Millisecond)
@@ -420,7 +420,7 @@ func TestAnAnswerIsRecordedThoughTheHostChanged(t *testing.T) {
 	b := bustest.New(t)
 	w := bustest.Registrar(enrollIn("create"))
 	w.OnDo = func(context.Context, lifecycle.Host, lifecycle.Write) error {
-		bustest.Append(t, b, "u1", bustest.The(observed(true)), again) //nolint:contextcheck // not within the window
+		bustest.Append(t, b, "u1", bustest.The(observed(true)), again)
 		return nil
 	}
 	bustest.Serve(t, b, w)
