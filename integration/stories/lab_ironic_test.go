@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -95,6 +96,7 @@ func (l *ironicLab) machine(t *testing.T, name string) machine {
 	if m.machine, err = i.Rack().Add(ironictest.Spec{Name: name, SystemID: "/redfish/v1/Systems/1", Password: "right-" + name, MACs: []string{"00:00:5e:00:53:01"}}); err != nil {
 		t.Fatal(err)
 	}
+	m.machine.SetHealth("") // or when it is seen would be a matter of moments
 	c, err := client.New(client.Config{Name: ironic.Name, Endpoint: address}, l.around.now, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +165,7 @@ func (m *ironicMachine) fault(words []string) (heal func(), err error) {
 	case "down":
 		f.Down = true
 	case "hold":
-		f.Hold = true
+		f.Hold = map[string]string{"inspect": "inspect wait", "prepare": "clean wait", "undeploy": "clean wait", "deploy": "wait call-back", "on": "power", "off": "power"}[words[1]]
 	case "deaf":
 		f.IgnoreShutdown = true
 	case "blunt":
@@ -228,5 +230,8 @@ func (m *ironicMachine) tidy(text string) string {
 	for _, k := range keys {
 		text = strings.ReplaceAll(text, k, replace[k])
 	}
-	return text
+	return nodeID.ReplaceAllString(text, "NODE")
 }
+
+// nodeID is the UUID of a node, also of one that was lost before anybody noted it.
+var nodeID = regexp.MustCompile(`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`)
