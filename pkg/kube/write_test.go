@@ -65,6 +65,7 @@ func TestErrorsOfTheAPIAreOurs(t *testing.T) {
 			t.Errorf("after %d: %v", code, err)
 		}
 	}
+	api.Fault(nil)
 	if err := c.ReleaseSecret(t.Context(), o, "gone"); err != nil {
 		t.Errorf("releasing what is gone: %v", err)
 	}

@@ -140,7 +140,15 @@ func NextStep(c event.Class) string {
 	}[c]
 }
 
+// stepOfAdoption is what helps if a running machine is not taken over for want of
+// its image: to change spec.image, as elsewhere, would have it deprovisioned.
+const stepOfAdoption = "The machine runs on, and is not touched. Leave spec.image as it is: the host is taken over once its image is reachable"
+
 // NewProblem is a problem with the next step of its class.
 func NewProblem(t v1alpha1.ErrorType, c event.Class, message string) event.Problem {
-	return event.Problem{Type: t, Class: c, Message: message, Next: NextStep(c)}
+	p := event.Problem{Type: t, Class: c, Message: message, Next: NextStep(c)}
+	if t == v1alpha1.ProvisionedRegistrationError && c == event.ClassImage {
+		p.Next = stepOfAdoption
+	}
+	return p
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -46,9 +47,14 @@ func golden(t *testing.T, file, got string) {
 func noon() time.Time { return time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC) }
 
 // clock goes on by a second at each look.
-type clock struct{ now time.Time }
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
 
 func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.now = c.now.Add(time.Second)
 	return c.now
 }
@@ -66,7 +72,7 @@ type desk struct {
 func newDesk(t *testing.T) *desk {
 	t.Helper()
 	server := bustest.Server(t)
-	c := &clock{noon()}
+	c := &clock{now: noon()}
 	b := bustest.Connect(t, bus.Config{Cluster: bustest.Cluster, Name: "test"}, bus.WithClock(c.Now), bus.WithServer(server))
 	if _, err := b.Init(t.Context(), bus.InitOptions{MaxBytes: 1 << 30}); err != nil {
 		t.Fatal(err)

@@ -131,11 +131,7 @@ func (v view) adopt() lifecycle.Outlook {
 // machine in use another one.
 func (v view) adoptFailed() lifecycle.Outlook {
 	text := v.why("Ironic does not say why")
-	p := lifecycle.NewProblem(lifecycle.ErrorTypeOf(v.kind), classify(text, event.ClassBackend), "Host adoption failed: "+text)
-	if p.Class == event.ClassImage {
-		p.Next = "The machine runs on, and is not touched. Leave spec.image as it is: the host is taken over once Ironic reaches the image"
-	}
-	return lifecycle.Broken{Problem: p}
+	return lifecycle.Broken{Problem: lifecycle.NewProblem(lifecycle.ErrorTypeOf(v.kind), classify(text, event.ClassBackend), "Host adoption failed: "+text)}
 }
 
 // goingAnyway reports whether what the machine carries is being taken off: a node

@@ -243,6 +243,9 @@ func (s *Server) remove(q request, old object) (object, *refusal) {
 	var o object
 	_ = recode(old, &o)
 	meta(o)["deletionTimestamp"] = now()
+	if g, ok := meta(o)["generation"]; ok {
+		meta(o)["generation"] = number(g) + 1
+	}
 	s.store("MODIFIED", q.at, o)
 	return o, nil
 }
@@ -266,13 +269,20 @@ func (s *Server) tell(c change) {
 	s.more = make(chan struct{})
 }
 
-// prune loses the fields that the CRD does not have.
+// prune loses the fields that the CRD does not have. What it changes it has copied
+// before: an older version of the object may be on its way to somebody.
 func (s *Server) prune(o object) {
 	for _, field := range s.drops {
 		at := o
 		parts := strings.Split(field, ".")
 		for _, p := range parts[:len(parts)-1] {
-			at, _ = at[p].(object)
+			inner, ok := at[p].(object)
+			if !ok {
+				at = nil
+				break
+			}
+			at[p] = maps.Clone(inner)
+			at = at[p].(object)
 		}
 		delete(at, parts[len(parts)-1])
 	}
