@@ -52,8 +52,10 @@ type theatre struct {
 	// skew is how far the clock of its services is from that of everybody else.
 	skew atomic.Int64
 
-	mu      sync.Mutex
-	stop    func()
+	mu   sync.Mutex // one restart at a time
+	stop func()
+
+	vault   sync.Mutex           // not held while services are waited for: they ask
 	secrets map[string][]written // by name
 }
 
@@ -158,8 +160,8 @@ func (h *theatre) Credentials(_ context.Context, ns, name string) (user, passwor
 // the login alone.
 func (h *theatre) password(ref event.SecretRef) string {
 	asked, _ := strconv.Atoi(ref.Version)
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.vault.Lock()
+	defer h.vault.Unlock()
 	password := ""
 	for _, w := range h.secrets[ref.Name] {
 		if w.version <= asked {
@@ -265,18 +267,25 @@ func (p *play) secret(data map[string]string) {
 		return
 	}
 	there := p.user.Read(s)
-	s.Data, s.Annotations = map[string][]byte{}, map[string]string{"written": strconv.Itoa(len(p.secrets[s.Name]))}
+	s.Data, s.Annotations = map[string][]byte{}, map[string]string{"written": strconv.Itoa(p.writes(s.Name))}
 	for k, v := range data {
 		s.Data[k] = []byte(v)
 	}
 	p.heardSecret(p.put(s, there, data["password"]))
 }
 
+// writes is how often a story has written a Secret.
+func (p *play) writes(name string) int {
+	p.vault.Lock()
+	defer p.vault.Unlock()
+	return len(p.secrets[name])
+}
+
 // put writes a Secret, and says which version that made.
 func (p *play) put(s *corev1.Secret, there bool, password string) (version int) {
 	p.t.Helper()
-	p.mu.Lock() // nobody asks before it is noted
-	defer p.mu.Unlock()
+	p.vault.Lock() // nobody asks before it is noted
+	defer p.vault.Unlock()
 	if there {
 		p.user.Update(s)
 	} else {

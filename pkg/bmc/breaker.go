@@ -1,9 +1,6 @@
 package bmc
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 // breaker leaves a BMC alone that could not be reached several times in a row. It
 // reads no clock.
@@ -18,7 +15,7 @@ type breaker struct {
 }
 
 // open gives the last error while the BMC is to be left alone; nil if it may be
-// tried.
+// tried. Its text is the same each time, or one failure would be news again and again.
 func (b *breaker) open(now time.Time) *Error {
 	left := b.until.Sub(now)
 	if b.last == nil || left <= 0 {
@@ -26,7 +23,6 @@ func (b *breaker) open(now time.Time) *Error {
 	}
 	e := *b.last
 	e.NotTried, e.RetryAfter, e.cause = true, left, nil
-	e.Detail += fmt.Sprintf(" (%d times in a row; not tried again for %s)", b.failures, max(left.Round(time.Second), time.Second))
 	return &e
 }
 
