@@ -108,6 +108,7 @@ func Serve(ctx context.Context, f *service.Frame, cfg bus.Config, newWorker func
 // returns second ends the connection, and must be called.
 func Connect(ctx context.Context, f *service.Frame, cfg bus.Config, opts ...bus.Option) (*bus.Bus, func(), error) {
 	cfg.Name = f.Name
+	f.Health.Ready(f.Name+" bus", unconnected)
 	opts = append([]bus.Option{bus.WithClock(f.Now), bus.WithLogger(f.Log), bus.WithTracer(f.Tracer)}, opts...)
 	b, err := bus.Connect(ctx, cfg, opts...)
 	if err != nil {
@@ -124,6 +125,9 @@ func Connect(ctx context.Context, f *service.Frame, cfg bus.Config, opts ...bus.
 		}
 	}, nil
 }
+
+// unconnected is what readiness says while nobody has answered.
+func unconnected(context.Context) error { return errors.New("no NATS server has answered yet") }
 
 // keyError is the key of an error in a log line.
 const keyError = "error"
