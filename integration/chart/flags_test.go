@@ -109,7 +109,7 @@ func TestProgramsReadWhatTheChartSets(t *testing.T) {
 // foreign are the flags in texts that are those of other programs.
 func foreign() []string {
 	return []string{
-		"create-namespace", "server-side", "type", "wait", // kubectl and helm
+		"create-namespace", "field-selector", "for", "server-side", "timeout", "type", "wait", // kubectl and helm
 		"config", "subject", // nats-server and nats
 		"protected", "provision-state", // openstack
 		// What docs/compatibility.md names of the operator that we follow.
