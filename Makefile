@@ -33,8 +33,8 @@ integration: build ## real programs, a real Kubernetes API, real NATS, container
 	cd integration && METALBUS_LEFT_OUT=$(LEFT_OUT) CGO_ENABLED=1 go test -race -p 1 -timeout 40m ./...
 	@.ci/left-out $(LEFT_OUT)
 
-integration-replicas: build ## replicas that die under 200 hosts, without the race detector
-	cd integration && METALBUS_FLEET=200 CGO_ENABLED=0 go test -v -timeout 30m -run TestReplicas ./system
+integration-replicas: build ## 200 hosts: replicas that die under them, and a move to another cluster; without the race detector
+	cd integration && METALBUS_FLEET=200 CGO_ENABLED=0 go test -v -timeout 30m -run 'TestReplicas|TestAFleet' ./system
 
 integration-ironic: ## what the fake Ironic promises, on real Ironics of all releases; an hour, the first time needs root
 	cd integration && CGO_ENABLED=0 go test -v -timeout 150m -run TestConformance ./ironic -full 21,29,39
