@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -231,6 +232,12 @@ func (p *play) heard() {
 	})
 }
 
+// heardSpec reports whether an intent is that of an object's generation, or asks the
+// same: what a service of ours writes into a spec is news to nobody.
+func heardSpec(is event.Intent, o *v1alpha1.BareMetalHost) bool {
+	return is.Generation >= o.Generation || cmp.Equal(is.Spec, o.Spec, cmpopts.IgnoreFields(v1alpha1.BareMetalHostSpec{}, "Architecture"), cmpopts.EquateEmpty())
+}
+
 // asks reports whether an intent is what an object asks.
 func asks(h lifecycle.Host, o *v1alpha1.BareMetalHost) bool {
 	want := (&desk{object: o}).intent(h)
@@ -238,7 +245,7 @@ func asks(h lifecycle.Host, o *v1alpha1.BareMetalHost) bool {
 	if want.Paused {
 		return is.Paused
 	}
-	return !is.Paused && is.Generation >= o.Generation && is.DeletedAt.IsZero() == want.DeletedAt.IsZero() &&
+	return !is.Paused && heardSpec(is, o) && is.DeletedAt.IsZero() == want.DeletedAt.IsZero() &&
 		cmp.Equal(is.Detached, want.Detached) && is.InspectionDisabled == want.InspectionDisabled &&
 		(is.InspectRequest == "") == (want.InspectRequest == "") && is.Retry == want.Retry && is.ForceDelete == want.ForceDelete &&
 		slices.EqualFunc(is.Reboots, want.Reboots, func(a, b event.RebootRequest) bool { return a.Key == b.Key && a.Mode == b.Mode && a.Force == b.Force })
