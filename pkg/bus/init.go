@@ -60,7 +60,8 @@ type InitItem struct {
 }
 
 // Init makes the streams, consumers and ticks of the cluster as this version
-// wants them. It is idempotent, and needs the administrator's credentials. What
+// wants them. Servers that have yet to form their cluster are waited for, up to a
+// minute for each thing. It is idempotent, and needs the administrator's credentials. What
 // would lose data is refused, with an error that names the stream and the field.
 func (b *Bus) Init(ctx context.Context, o InitOptions) (InitReport, error) {
 	if o.Replicas == 0 {
@@ -84,7 +85,7 @@ func (r *InitReport) add(kind, name string, o Outcome) {
 
 func (b *Bus) initStreams(ctx context.Context, o InitOptions, r *InitReport) error {
 	for _, want := range streams(o) {
-		outcome, err := b.initStream(ctx, want, o)
+		outcome, err := insist(ctx, func() (Outcome, error) { return b.initStream(ctx, want, o) })
 		if err != nil {
 			return fmt.Errorf("stream %s: %w", want.Name, err)
 		}
@@ -124,7 +125,7 @@ func (b *Bus) initBuckets(ctx context.Context, o InitOptions, r *InitReport) err
 		{Bucket: BucketSlots, Description: "metalbus: who may begin an operation, and who waits, for each backend", MaxBytes: o.share(1) / 4},
 	} {
 		want.Storage, want.Replicas = storage, o.Replicas
-		outcome, err := b.initBucket(ctx, want)
+		outcome, err := insist(ctx, func() (Outcome, error) { return b.initBucket(ctx, want) })
 		if err != nil {
 			return fmt.Errorf("bucket %s: %w", want.Bucket, err)
 		}
@@ -148,7 +149,7 @@ func (b *Bus) initConsumers(ctx context.Context, _ InitOptions, r *InitReport) e
 			stream string
 			jetstream.ConsumerConfig
 		}{{StreamHost, b.hostConsumer(service)}, {StreamWake, b.wakeConsumer(service)}} {
-			outcome, err := b.initConsumer(ctx, want.stream, want.ConsumerConfig)
+			outcome, err := insist(ctx, func() (Outcome, error) { return b.initConsumer(ctx, want.stream, want.ConsumerConfig) })
 			if err != nil {
 				return fmt.Errorf("consumer %s of %s: %w", want.Durable, want.stream, err)
 			}
@@ -183,7 +184,7 @@ func (b *Bus) initTicks(ctx context.Context, _ InitOptions, r *InitReport) error
 		return err
 	}
 	for _, t := range b.ticks() {
-		outcome, err := b.initTick(ctx, s, t)
+		outcome, err := insist(ctx, func() (Outcome, error) { return b.initTick(ctx, s, t) })
 		if err != nil {
 			return fmt.Errorf("tick %s of %s: %w", t.name, t.service, err)
 		}

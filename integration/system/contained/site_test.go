@@ -65,8 +65,11 @@ func newSite(t *testing.T, machines int) *site {
 	t.Helper()
 	s := &site{inside: docker.Network(t), services: map[string]*containers.Container{}}
 	s.nats = docker.StartCluster(t, s.inside)
-	s.run(t, "metalbus", "bus-init", testcontainers.WithCmd("bus", "init", "--replicas=3"),
+	initialized := s.run(t, "metalbus", "bus-init", testcontainers.WithCmd("bus", "init", "--replicas=3"),
 		testcontainers.WithWaitStrategyAndDeadline(patience, wait.ForExit().WithExitTimeout(patience)))
+	if state, err := initialized.State(t.Context()); err != nil || state.ExitCode != 0 {
+		t.Fatalf("metalbus bus init ended with %+v (%v)", state, err)
+	}
 	kube := s.startKube(t)
 	s.startRack(t, machines)
 	for _, name := range plant.Services() {
