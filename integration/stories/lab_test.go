@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/metalbus/metalbus/api/event"
-	"github.com/metalbus/metalbus/api/v1alpha1"
 	"github.com/metalbus/metalbus/pkg/backend"
 	"github.com/metalbus/metalbus/pkg/backend/redfish"
 	"github.com/metalbus/metalbus/pkg/lifecycle"
@@ -70,26 +69,6 @@ func unknownFault(words []string) error {
 	return fmt.Errorf("this backend knows no fault %q", strings.Join(words, " "))
 }
 
-// typeOf is what the failure of an operation is called in a host's status.
-func typeOf(k event.Kind) v1alpha1.ErrorType {
-	switch k {
-	case event.Inspect:
-		return v1alpha1.InspectionError
-	case event.Prepare:
-		return v1alpha1.PreparationError
-	case event.Deploy, event.Undeploy:
-		return v1alpha1.ProvisioningError
-	case event.PowerOn, event.PowerOff, event.Reboot:
-		return v1alpha1.PowerManagementError
-	case event.Adopt:
-		return v1alpha1.ProvisionedRegistrationError
-	case event.Detach:
-		return v1alpha1.DetachError
-	default:
-		return v1alpha1.RegistrationError
-	}
-}
-
 func kindOf(word string) (event.Kind, error) {
 	for _, k := range event.Kinds() {
 		if string(k) == word {
@@ -100,6 +79,6 @@ func kindOf(word string) (event.Kind, error) {
 }
 
 func problem(k event.Kind, c event.Class, message string) *event.Problem {
-	p := lifecycle.NewProblem(typeOf(k), c, message)
+	p := lifecycle.NewProblem(lifecycle.ErrorTypeOf(k), c, message)
 	return &p
 }

@@ -17,9 +17,6 @@ const maxDocument = 1 << 20
 // ErrNoData says that there is no such document, or no longer.
 var ErrNoData = errors.New("no such document on the bus")
 
-// HardwareData is the document name of a host's inspected hardware.
-const HardwareData = "hardware"
-
 // PutData stores a document of a host as JSON and is the sha256 of that, which
 // an event then names. Put it before the event.
 func (b *Bus) PutData(ctx context.Context, uid, name string, value any) (digest string, err error) {

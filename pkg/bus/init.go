@@ -85,7 +85,7 @@ func (r *InitReport) add(kind, name string, o Outcome) {
 
 func (b *Bus) initStreams(ctx context.Context, o InitOptions, r *InitReport) error {
 	for _, want := range streams(o) {
-		outcome, err := insist(ctx, func() (Outcome, error) { return b.initStream(ctx, want, o) })
+		outcome, err := insist(ctx, b.log, func() (Outcome, error) { return b.initStream(ctx, want, o) })
 		if err != nil {
 			return fmt.Errorf("stream %s: %w", want.Name, err)
 		}
@@ -125,7 +125,7 @@ func (b *Bus) initBuckets(ctx context.Context, o InitOptions, r *InitReport) err
 		{Bucket: BucketSlots, Description: "metalbus: who may begin an operation, and who waits, for each backend", MaxBytes: o.share(1) / 4},
 	} {
 		want.Storage, want.Replicas = storage, o.Replicas
-		outcome, err := insist(ctx, func() (Outcome, error) { return b.initBucket(ctx, want) })
+		outcome, err := insist(ctx, b.log, func() (Outcome, error) { return b.initBucket(ctx, want) })
 		if err != nil {
 			return fmt.Errorf("bucket %s: %w", want.Bucket, err)
 		}
@@ -149,7 +149,7 @@ func (b *Bus) initConsumers(ctx context.Context, _ InitOptions, r *InitReport) e
 			stream string
 			jetstream.ConsumerConfig
 		}{{StreamHost, b.hostConsumer(service)}, {StreamWake, b.wakeConsumer(service)}} {
-			outcome, err := insist(ctx, func() (Outcome, error) { return b.initConsumer(ctx, want.stream, want.ConsumerConfig) })
+			outcome, err := insist(ctx, b.log, func() (Outcome, error) { return b.initConsumer(ctx, want.stream, want.ConsumerConfig) })
 			if err != nil {
 				return fmt.Errorf("consumer %s of %s: %w", want.Durable, want.stream, err)
 			}
@@ -184,7 +184,7 @@ func (b *Bus) initTicks(ctx context.Context, _ InitOptions, r *InitReport) error
 		return err
 	}
 	for _, t := range b.ticks() {
-		outcome, err := insist(ctx, func() (Outcome, error) { return b.initTick(ctx, s, t) })
+		outcome, err := insist(ctx, b.log, func() (Outcome, error) { return b.initTick(ctx, s, t) })
 		if err != nil {
 			return fmt.Errorf("tick %s of %s: %w", t.name, t.service, err)
 		}

@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -22,13 +23,16 @@ const (
 
 // insist does what a cluster of servers refuses while it forms, again and again
 // until it has. What is refused for another reason is an error at once.
-func insist(ctx context.Context, do func() (Outcome, error)) (Outcome, error) {
+func insist(ctx context.Context, log *slog.Logger, do func() (Outcome, error)) (Outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, settling)
 	defer cancel()
-	for {
+	for first := true; ; first = false {
 		outcome, err := do()
 		if !forming(err) {
 			return outcome, err
+		}
+		if first {
+			log.WarnContext(ctx, "waiting for the NATS servers to form their cluster", keyError, err.Error())
 		}
 		select {
 		case <-time.After(unsettled):

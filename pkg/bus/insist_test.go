@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 
@@ -26,7 +27,7 @@ func TestInitWaitsForAClusterToForm(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				asked := 0
-				_, err := insist(t.Context(), func() (Outcome, error) {
+				_, err := insist(t.Context(), slog.New(slog.DiscardHandler), func() (Outcome, error) {
 					err := tc.answers[min(asked, len(tc.answers)-1)]
 					asked++
 					return Created, err

@@ -273,30 +273,30 @@ func TestDataIsKeptByItsDigest(t *testing.T) {
 	type doc struct {
 		CPU int `json:"cpu"`
 	}
-	first, err := b.PutData(t.Context(), "u1", bus.HardwareData, doc{CPU: 1})
+	first, err := b.PutData(t.Context(), "u1", event.DataHardware, doc{CPU: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := b.PutData(t.Context(), "u1", bus.HardwareData, doc{CPU: 2})
+	second, err := b.PutData(t.Context(), "u1", event.DataHardware, doc{CPU: 2})
 	if err != nil || first == second {
 		t.Fatal(first, second, err)
 	}
 	for digest, want := range map[string]int{first: 1, second: 2} {
 		var got doc
-		if err := b.GetData(t.Context(), "u1", bus.HardwareData, digest, &got); err != nil || got.CPU != want {
+		if err := b.GetData(t.Context(), "u1", event.DataHardware, digest, &got); err != nil || got.CPU != want {
 			t.Errorf("digest %s: %+v, %v", digest, got, err)
 		}
 	}
 	var got doc
 	for name, digest := range map[string]string{"another digest": "00ff", "an empty one": ""} {
-		if err := b.GetData(t.Context(), "u1", bus.HardwareData, digest, &got); !errors.Is(err, bus.ErrNoData) {
+		if err := b.GetData(t.Context(), "u1", event.DataHardware, digest, &got); !errors.Is(err, bus.ErrNoData) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := b.GetData(t.Context(), "u2", bus.HardwareData, first, &got); !errors.Is(err, bus.ErrNoData) {
+	if err := b.GetData(t.Context(), "u2", event.DataHardware, first, &got); !errors.Is(err, bus.ErrNoData) {
 		t.Errorf("another host: %v", err)
 	}
-	if _, err := b.PutData(t.Context(), "u1", bus.HardwareData, string(make([]byte, 2<<20))); err == nil {
+	if _, err := b.PutData(t.Context(), "u1", event.DataHardware, string(make([]byte, 2<<20))); err == nil {
 		t.Error("a document of 2 MiB was taken")
 	}
 }

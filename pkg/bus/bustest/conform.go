@@ -286,13 +286,13 @@ func (s suite) tick(t *testing.T) {
 func (s suite) documents(t *testing.T) {
 	t.Helper()
 	b, uid := s.connect(t, "test"), s.uid("documents")
-	digest, err := b.PutData(t.Context(), uid, bus.HardwareData, map[string]int{"cpus": 8})
+	digest, err := b.PutData(t.Context(), uid, event.DataHardware, map[string]int{"cpus": 8})
 	if err != nil {
 		t.Fatal(err)
 	}
 	Await(t, "the document", func() bool {
 		var got map[string]int
-		err := b.GetData(t.Context(), uid, bus.HardwareData, digest, &got)
+		err := b.GetData(t.Context(), uid, event.DataHardware, digest, &got)
 		return err == nil && got["cpus"] == 8
 	})
 }
