@@ -12,6 +12,7 @@ import (
 	"github.com/metalbus/metalbus/pkg/assembly"
 	"github.com/metalbus/metalbus/pkg/backend/ironic"
 	"github.com/metalbus/metalbus/pkg/lifecycle"
+	"github.com/metalbus/metalbus/pkg/slots"
 )
 
 func TestBackendsAreChecked(t *testing.T) {
@@ -48,6 +49,20 @@ func TestTheFirstBackendIsTheDefault(t *testing.T) {
 		if err != nil || b.Name() != want {
 			t.Errorf("a host that asks for %q gets %v (%v), want %s", asked, b, err, want)
 		}
+	}
+}
+
+func TestSlotsOfABackendThatIsNone(t *testing.T) {
+	set, stop, err := assembly.Backends{Names: []string{assembly.Fixture}}.Open(t.Context(), assembly.Around{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop(t.Context())
+	if err := assembly.CheckSlots(slots.Limits{"fixture": 1}, set); err != nil {
+		t.Error(err)
+	}
+	if err := assembly.CheckSlots(slots.Limits{"ironic": 1}, set); err == nil || !strings.Contains(err.Error(), "there are fixture") {
+		t.Errorf("got %v", err)
 	}
 }
 

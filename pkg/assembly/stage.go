@@ -34,7 +34,7 @@ func (s *Stage) Bind(fs *pflag.FlagSet) {
 	s.Bus.Bind(fs)
 	s.Kube.Bind(fs)
 	s.Backends.Bind(fs)
-	fs.StringToIntVar((*map[string]int)(&s.Slots), "slots", nil, "`BACKEND=NUMBER` of inspections, preparations, deployments and cleanings that a backend is asked for at once, separated by commas, the same for inspector and provisioner; one that is not named has no limit")
+	BindSlots(&s.Slots, fs)
 }
 
 // Validate reports everything that is wrong. The bus is named after the service.
@@ -59,27 +59,33 @@ func (s *Stage) Run(ctx context.Context, f *service.Frame, newWorker func(*backe
 		return err
 	}
 	defer closeBackends(ctx)
-	if err := s.namesOfSlots(backends); err != nil {
+	if err := CheckSlots(s.Slots, backends); err != nil {
 		return err
 	}
-	return b.Serve(ctx, s.limited(newWorker(backends, b), b, f.Now))
+	return b.Serve(ctx, Queued(newWorker(backends, b), s.Slots, b, f.Now))
 }
 
-func (s *Stage) namesOfSlots(backends *backend.Set) error {
-	for name := range s.Slots {
+// BindSlots adds the setting of slots to the flags of a program.
+func BindSlots(l *slots.Limits, fs *pflag.FlagSet) {
+	fs.StringToIntVar((*map[string]int)(l), "slots", nil, "`BACKEND=NUMBER` of inspections, preparations, deployments and cleanings that a backend is asked for at once, separated by commas, the same for inspector and provisioner; one that is not named has no limit")
+}
+
+// CheckSlots reports slots of a backend that there is not.
+func CheckSlots(l slots.Limits, backends *backend.Set) error {
+	for name := range l {
 		if !slices.Contains(backends.Names(), name) {
-			return fmt.Errorf("slots %s=%d: there is no such backend; there are %s", name, s.Slots[name], strings.Join(backends.Names(), ", "))
+			return fmt.Errorf("slots %s=%d: there is no such backend; there are %s", name, l[name], strings.Join(backends.Names(), ", "))
 		}
 	}
 	return nil
 }
 
-// limited has a worker ask for a slot where it begins a long operation.
-func (s *Stage) limited(w bus.Worker, b *bus.Bus, now func() time.Time) bus.Worker {
-	if sec := w.Section(); len(s.Slots) == 0 || (sec != event.SectionInspection && sec != event.SectionProvisioning) {
+// Queued has a worker ask for a slot where it begins a long operation.
+func Queued(w bus.Worker, l slots.Limits, b *bus.Bus, now func() time.Time) bus.Worker {
+	if sec := w.Section(); len(l) == 0 || (sec != event.SectionInspection && sec != event.SectionProvisioning) {
 		return w
 	}
-	return queued{w, slots.New(b, s.Slots, now)}
+	return queued{w, slots.New(b, l, now)}
 }
 
 // queued is a worker that waits its turn.

@@ -86,6 +86,7 @@ func TestMistakesSayWhatToDo(t *testing.T) {
 		"a profile that is none":          {[]string{"sim", "--profile", "toaster"}, 2, "mix"},
 		"hosts below none":                {[]string{"up", "--hosts", "-1"}, 2, "hosts -1"},
 		"a backend that is none":          {[]string{"up", "--backend", "floppy"}, 2, `"floppy"`},
+		"a backend without a slot":        {[]string{"up", "--slots", "redfish=0"}, 2, "slots redfish=0"},
 		"a bus that is open to others":    {[]string{"up", "--nats-listen", "0.0.0.0:4222"}, 2, "loopback"},
 		"a program that is not there":     {[]string{"up", "--data", nobody, "--kubeapi", "/no/such/program"}, 1, "--kubeapi"},
 		"a demo in somebody's folder":     {[]string{"demo", "--data", "testdata"}, 2, "empty it"},

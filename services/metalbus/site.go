@@ -17,6 +17,7 @@ import (
 	"github.com/metalbus/metalbus/pkg/kube"
 	"github.com/metalbus/metalbus/pkg/kube/setup"
 	"github.com/metalbus/metalbus/pkg/service"
+	"github.com/metalbus/metalbus/pkg/slots"
 )
 
 // Service is one of the services, to be run inside of this process.
@@ -35,6 +36,8 @@ type Shared struct {
 	Backends *backend.Set
 	// Kube is how Kubernetes is reached, and which namespaces count.
 	Kube kube.Config
+	// Slots are how many long operations each backend is asked for at once.
+	Slots slots.Limits
 }
 
 // Doors are what backends are made of.
@@ -45,6 +48,8 @@ type Doors struct {
 	Delay time.Duration
 	// Ironic says which Ironics there are, for the backend of that name.
 	Ironic ironic.Config
+	// Slots are to be of these backends.
+	Slots slots.Limits
 	// Secrets is how Secrets are read.
 	Secrets kube.Access
 	// Bus holds the inventories of hosts.
@@ -71,6 +76,8 @@ type siteOptions struct {
 	Namespace, Image, Backend string
 	// Ironic says which Ironics there are, if that is the Backend.
 	Ironic ironic.Config
+	// Slots are how many long operations each backend is asked for at once.
+	Slots slots.Limits
 	// Kubeconfig names a cluster to use instead of one of our own; Kubeapi is
 	// the program for that, to be looked for if empty.
 	Kubeconfig, Kubeapi string

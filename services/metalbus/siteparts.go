@@ -164,12 +164,12 @@ func (s *site) openBackends(ctx context.Context) error {
 	}
 	delay := time.Duration(s.Rack.Delay * float64(bootTime()))
 	set, stop, err := s.tool.OpenBackends(ctx, Doors{
-		Name: s.Backend, Delay: delay, Ironic: s.Ironic, Secrets: s.shared.Kube.Access, Bus: s.bus, Metrics: s.frame.Metrics, Now: s.tool.Env.Now,
+		Name: s.Backend, Delay: delay, Ironic: s.Ironic, Slots: s.Slots, Secrets: s.shared.Kube.Access, Bus: s.bus, Metrics: s.frame.Metrics, Now: s.tool.Env.Now,
 	})
 	if err != nil {
 		return err
 	}
-	s.shared.Backends = set
+	s.shared.Backends, s.shared.Slots = set, s.Slots
 	s.onClose("", func() error { stop(context.WithoutCancel(ctx)); return nil })
 	return nil
 }

@@ -47,6 +47,7 @@ func (t Tool) upCommand() *cobra.Command {
 	fs.StringVar(&o.Image, "image", "", "`URL` of a live ISO that new hosts are to boot; empty leaves them available")
 	fs.StringVar(&o.Backend, "backend", redfish.Name, "`backend` of the hosts: redfish, ironic, or fixture, which pretends and forgets at the end")
 	o.bindIronic(fs)
+	fs.StringToIntVar((*map[string]int)(&o.Slots), "slots", nil, "`BACKEND=NUMBER` of long operations that a backend is asked for at once; the other hosts wait their turn")
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", "", "`file` of a cluster to use instead of an API of our own")
 	fs.StringVar(&o.Kubeapi, "kubeapi", "", "`program` that plays the Kubernetes API; looked for beside metalbus and on the PATH if empty")
 	fs.StringVar(&o.Listen, "nats-listen", "", "loopback `address` at which programs of others may reach the bus, such as 127.0.0.1:4222; without a password")
@@ -93,7 +94,7 @@ func (o *siteOptions) validate(fs *pflag.FlagSet) error {
 	if !fs.Changed("nats-url") {
 		o.Bus.URLs = nil
 	}
-	errs := []error{o.wholePaths(), o.Rack.validate(), o.Frame.Validate(), oneOf("backend", o.Backend, redfish.Name, ironic.Name, pretending)}
+	errs := []error{o.wholePaths(), o.Rack.validate(), o.Slots.Validate(), o.Frame.Validate(), oneOf("backend", o.Backend, redfish.Name, ironic.Name, pretending)}
 	if o.Backend == ironic.Name {
 		errs = append(errs, o.Ironic.Validate())
 	}

@@ -53,12 +53,21 @@ func openBackends(ctx context.Context, d metalbus.Doors) (*backend.Set, func(con
 		return nil, nil, err
 	}
 	settings := assembly.Backends{Names: []string{d.Name}, FixtureDelay: d.Delay, Ironic: d.Ironic}
-	return settings.Open(ctx, assembly.Around{Secrets: secrets, Documents: d.Bus, Metrics: d.Metrics, Now: d.Now})
+	set, closeAll, err := settings.Open(ctx, assembly.Around{Secrets: secrets, Documents: d.Bus, Metrics: d.Metrics, Now: d.Now})
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := assembly.CheckSlots(d.Slots, set); err != nil {
+		closeAll(ctx)
+		return nil, nil, err
+	}
+	return set, closeAll, nil
 }
 
 // stage is a stage service with the worker that newWorker makes.
 func stage(name string, newWorker func(*service.Frame, metalbus.Shared, *bus.Bus) bus.Worker) metalbus.Service {
 	return metalbus.Service{Name: name, Run: func(ctx context.Context, f *service.Frame, s metalbus.Shared) error {
-		return assembly.Serve(ctx, f, s.Bus, func(b *bus.Bus) bus.Worker { return newWorker(f, s, b) }, s.Server...)
+		queued := func(b *bus.Bus) bus.Worker { return assembly.Queued(newWorker(f, s, b), s.Slots, b, f.Now) }
+		return assembly.Serve(ctx, f, s.Bus, queued, s.Server...)
 	}}
 }
