@@ -26,14 +26,16 @@ func (b *breaker) open(now time.Time) *Error {
 	return &e
 }
 
-// fail notes that the BMC could not be reached.
+// fail notes that the BMC could not be reached. It keeps the error as it is now: who
+// has it writes into it what it was about.
 func (b *breaker) fail(now time.Time, e *Error) {
 	b.failures++
 	if b.failures < b.after {
 		return
 	}
 	b.pause = min(max(2*b.pause, b.first), b.longest)
-	b.until, b.last = now.Add(b.pause), e
+	last := *e
+	b.until, b.last = now.Add(b.pause), &last
 }
 
 // ok notes that the BMC has answered.

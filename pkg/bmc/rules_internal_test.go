@@ -169,4 +169,9 @@ func TestBreaker(t *testing.T) {
 	if down.Detail != "down" || down.NotTried {
 		t.Error("the first error was changed")
 	}
+	b.fail(now, down)
+	down.Op = "what this caller wanted" // while another asks
+	if e := b.open(now); e.Op != "" {
+		t.Errorf("another caller is told of %q", e.Op)
+	}
 }
