@@ -210,7 +210,16 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
+// A node that boots live images is taken over only if it names one.
 func TestAdopt(t *testing.T) {
+	const iso = "http://192.0.2.80/live.iso"
+	live := func(h *lifecycle.Host) {
+		used(h)
+		h.Provisioning.Image = v1alpha1.Image{URL: iso, DiskFormat: new(v1alpha1.DiskFormatLiveISO)}
+	}
+	namesISO := func(n *ironic.Node) {
+		n.DeployInterface, n.InstanceInfo = deploysISO, map[string]any{"boot_iso": iso}
+	}
 	protected := func(n *ironic.Node) { n.Protected = true }
 	check(t, event.Adopt, view.adopt, map[string]row{
 		"a manageable node is adopted":                        {subject{state: "manageable", host: used}, "needs adopt"},
@@ -228,6 +237,9 @@ func TestAdopt(t *testing.T) {
 		"a node about to be cleaned is told, and not touched": {subject{state: "clean wait", host: used}, "broken Conflict"},
 		"a node that was deployed and failed is told":         {subject{state: "deploy failed", host: used}, "broken Conflict"},
 		"stuck: the machine runs, so it is only told":         {subject{state: "adopting", host: used, op: writeAdopt, idle: time.Hour}, "broken Timeout"},
+		"a live image is named first":                         {subject{state: "manageable", host: live}, "needs configure"},
+		"also where that was forgotten":                       {subject{state: "adopt failed", host: live, node: lastError("Missing are: ['kernel', 'ramdisk']")}, "needs configure"},
+		"and then it is taken over":                           {subject{state: "manageable", host: live, node: namesISO}, "needs adopt"},
 	})
 }
 

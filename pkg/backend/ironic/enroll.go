@@ -106,14 +106,14 @@ func (v view) adopt() lifecycle.Outlook {
 	case ironic.StateActive:
 		return v.adopted()
 	case ironic.StateManageable:
-		return v.verb(writeAdopt)
+		return v.takeOver()
 	case ironic.StateAdopting:
 		return v.busy(lifecycle.Quick)
 	case ironic.StateAdoptFailed:
 		if v.did(writeAdopt) {
 			return v.adoptFailed()
 		}
-		return v.verb(writeAdopt)
+		return v.takeOver()
 	case ironic.StateAvailable, ironic.StateInspectFailed:
 		return v.verb(writeManage) // neither changes the machine
 	case ironic.StateVerifying:
@@ -125,6 +125,15 @@ func (v view) adopt() lifecycle.Outlook {
 			fmt.Sprintf("the host is in use, but its node %s is in state %q", n.UUID, n.ProvisionState),
 			"Bring the node back to manageable by hand, without cleaning it; it is adopted then. The machine is not touched")
 	}
+}
+
+// takeOver has Ironic take the machine over, once its node says what runs there.
+func (v view) takeOver() lifecycle.Outlook {
+	iso, _ := v.node.InstanceInfo["boot_iso"].(string)
+	if wanted := runningISO(v.host); wanted != "" && (iso != wanted || v.node.DeployInterface != deploysISO) {
+		return v.prepared(writeAdopt, false)
+	}
+	return v.verb(writeAdopt)
 }
 
 // adoptFailed tells why. That its image cannot be reached is no reason to give a

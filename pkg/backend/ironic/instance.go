@@ -9,6 +9,17 @@ import (
 // liveISO reports whether the image is booted and not written to a disk.
 func liveISO(h lifecycle.Host) bool { return h.Intent.Spec.Image.IsLiveISO() }
 
+// runningISO is the live image that a machine in use has booted, "" for none. Ironic
+// takes over no node that boots live images and names none, though it does not look
+// whether the image is there.
+func runningISO(h lifecycle.Host) string {
+	image, custom := presentImage(h)
+	if deployInterface(image, custom) != deploysISO {
+		return ""
+	}
+	return image.URL
+}
+
 // instancePatch says to the node what is to be deployed. pullSecret is the login of
 // the registry of an OCI image, "" for none.
 func (v view) instancePatch(pullSecret string) (ironic.Patch, error) {
@@ -34,14 +45,14 @@ func (v view) matchDeploy(p *ironic.Patch) {
 	switch {
 	case wanted != "":
 		p.Match("/deploy_interface", text(present), wanted)
-	case present == "ramdisk" || present == "custom-agent":
+	case present == deploysISO || present == deploysCustom:
 		p.Remove("/deploy_interface") // it then is Ironic's own
 	}
 	boot := v.set.DiskBootDevice
 	switch wanted {
-	case "custom-agent":
+	case deploysCustom:
 		return
-	case "ramdisk":
+	case deploysISO:
 		boot = v.set.LiveISOBootDevice
 	}
 	const key = "force_persistent_boot_device"
@@ -94,7 +105,7 @@ func (v view) sameImage() bool {
 	case v.node.InstanceUUID != v.host.UID:
 		return false
 	case spec.CustomDeploy != nil && spec.CustomDeploy.Method != "":
-		return v.node.DeployInterface == "custom-agent"
+		return v.node.DeployInterface == deploysCustom
 	case spec.Image == nil:
 		return false
 	case spec.Image.IsLiveISO():

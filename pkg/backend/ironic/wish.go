@@ -229,6 +229,10 @@ func (v view) configPatch() ironic.Patch {
 		p.Match("/properties/cpu_arch", n.Properties["cpu_arch"], arch)
 	}
 	p.MatchKeys("/driver_info", n.DriverInfo, v.wish.ramdisk.driverInfo())
+	if iso := runningISO(v.host); v.kind == event.Adopt && iso != "" {
+		p.Match("/deploy_interface", text(n.DeployInterface), deploysISO)
+		p.MatchKeys("/instance_info", n.InstanceInfo, map[string]any{"boot_iso": iso})
+	}
 	if i := v.inspectInterface(); v.kind == event.Inspect && i != "" {
 		p.Match("/inspect_interface", text(n.InspectInterface), i)
 	}
@@ -257,6 +261,9 @@ func (v view) newNode(user, password string) map[string]any {
 	}
 	for key, value := range v.newInterfaces() {
 		setOrLeave(fields, key, text(value))
+	}
+	if iso := runningISO(v.host); iso != "" {
+		fields["instance_info"] = map[string]any{"boot_iso": iso}
 	}
 	if v.version.Has(ironic.FeatureDisablePowerOff) {
 		fields["disable_power_off"] = v.host.Intent.Spec.DisablePowerOff
@@ -299,13 +306,19 @@ func presentImage(h lifecycle.Host) (*v1alpha1.Image, *v1alpha1.CustomDeploy) {
 	return image, custom
 }
 
+// The deploy interfaces of live images and of custom deployments.
+const (
+	deploysISO    = "ramdisk"
+	deploysCustom = "custom-agent"
+)
+
 // deployInterface is how an image is deployed, "" for Ironic's own way.
 func deployInterface(image *v1alpha1.Image, custom *v1alpha1.CustomDeploy) string {
 	switch {
 	case image.IsLiveISO() && image.URL != "":
-		return "ramdisk"
+		return deploysISO
 	case custom != nil && custom.Method != "":
-		return "custom-agent"
+		return deploysCustom
 	default:
 		return ""
 	}

@@ -176,6 +176,9 @@ func (o *operation) adopt() error {
 	if err == nil && refused != "" {
 		err = words(refused)
 	}
+	if err == nil {
+		err = o.bootsSomething()
+	}
 	if err != nil {
 		if err := o.with(func(n *node) { n.state.power = "" }); err != nil {
 			return err
@@ -190,6 +193,21 @@ func (o *operation) adopt() error {
 		return err
 	}
 	return o.arrive(active)
+}
+
+// bootsSomething: a node that boots live images must name one, or a kernel and a
+// ramdisk. Whether they are there is not looked at.
+func (o *operation) bootsSomething() error {
+	var err error
+	if gone := o.with(func(n *node) {
+		info := n.object("instance_info")
+		if n.text("deploy_interface") == "ramdisk" && info["boot_iso"] == nil && (info["kernel"] == nil || info["ramdisk"] == nil) {
+			err = says("Cannot validate image information for node %s because one or more parameters are missing from its instance_info and insufficient information is present to boot from a remote volume. Missing are: ['kernel', 'ramdisk']", n.uuid)
+		}
+	}); gone != nil {
+		return gone
+	}
+	return err
 }
 
 // verify tries the BMC with the node's credentials, and reads what is worth

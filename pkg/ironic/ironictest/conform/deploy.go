@@ -180,6 +180,7 @@ func adoption(c *session) {
 		"without an image":     nil,
 		"with a dead server":   {"/instance_info/image_source", DeadServer + "/disk.raw", "/instance_info/image_checksum", DeadServer + "/sum", "/instance_info/image_disk_format", "raw"},
 		"with a dead live ISO": {"/deploy_interface", "ramdisk", "/instance_info/boot_iso", DeadServer + "/live.iso"},
+		"without a method":     {"/deploy_interface", "custom-agent"},
 	}
 	for name, pairs := range variants {
 		u := c.managed(m, strings.ReplaceAll(name, " ", "-"), nil)
@@ -194,6 +195,16 @@ func adoption(c *session) {
 		c.maintained(u, "detach")
 		c.remove(u)
 	}
+	u = c.managed(m, "boots-nothing", nil)
+	c.patch(u, "/deploy_interface", "ramdisk")
+	c.verb(u, "adopt", nil)
+	c.until(u, "adopt failed")
+	c.said(u, "Missing are: ['kernel', 'ramdisk']")
+	c.patch(u, "/instance_info/boot_iso", DeadServer+"/live.iso")
+	c.verb(u, "adopt", nil)
+	c.until(u, "active")
+	c.maintained(u, "detach")
+	c.remove(u)
 	u = c.managed(m, "dead", nil)
 	m.Fault(c, Fault{Down: true})
 	c.verb(u, "adopt", nil)
