@@ -36,8 +36,9 @@ integration: build ## real programs, a real Kubernetes API, real NATS, container
 integration-replicas: build ## 200 hosts: replicas that die under them, and a move to another cluster; without the race detector
 	cd integration && METALBUS_FLEET=200 CGO_ENABLED=0 go test -v -timeout 30m -run 'TestReplicas|TestAFleet' ./system
 
-integration-ironic: ## what the fake Ironic promises, on real Ironics of all releases; an hour, the first time needs root
+integration-ironic: ## what the fake Ironic promises, on real Ironics of all releases, and all stories for one; an hour, the first time needs root
 	cd integration && CGO_ENABLED=0 go test -v -timeout 150m -run TestConformance ./ironic -full 21,29,39
+	cd integration && CGO_ENABLED=0 go test -v -timeout 60m -parallel 8 -run TestOnARealIronic ./stories -real .
 
 integration-agent: ## one machine's way with the real ironic-python-agent; needs root
 	cd integration && CGO_ENABLED=0 go test -v -tags realagent -timeout 60m ./ironic/realagent

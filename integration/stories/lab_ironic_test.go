@@ -188,6 +188,8 @@ func (m *ironicMachine) fail(words []string) (heal func(), err error) {
 	was := f
 	f.Text = words[len(words)-1]
 	switch k {
+	case event.Enroll:
+		f.Down = true // it is a dead BMC that keeps a host from being enrolled
 	case event.Adopt:
 		f.FailAdopt = f.Text
 	case event.Inspect:

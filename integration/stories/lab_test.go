@@ -50,9 +50,27 @@ type surroundings struct {
 	password func(event.SecretRef) string
 }
 
-// labs are the labs that stories can be told in, by the name of their backend.
-// «real» hardware, or a real Ironic, has no lab here: stories that could be told
-// there too say so, and are run where there is one.
+// pace is how fast services go in a lab.
+type pace struct {
+	// watch is how often they look at the power of hosts at rest, and poll the first
+	// pause of those that wait for an operation.
+	watch, poll time.Duration
+	// patience is how long a story waits for what must come.
+	patience time.Duration
+}
+
+// paced is a lab that is in no hurry.
+type paced interface{ pace() pace }
+
+// paceOf is how fast services go in a lab: as fast as they can, if it does not mind.
+func paceOf(l lab) pace {
+	if p, ok := l.(paced); ok {
+		return p.pace()
+	}
+	return pace{watch: 50 * time.Millisecond, poll: timing().Poll, patience: patience}
+}
+
+// labs are the labs that all stories are told in, by the name of their backend.
 func labs() map[string]func(*testing.T, surroundings) lab {
 	return map[string]func(*testing.T, surroundings) lab{
 		"fixture": newFixtureLab,
@@ -61,9 +79,8 @@ func labs() map[string]func(*testing.T, surroundings) lab {
 	}
 }
 
-// elsewhere are names of backends that stories may name, and that have their lab
-// in another place.
-func elsewhere() []string { return []string{"real"} }
+// realIronic is how stories name a real Ironic.
+const realIronic = "real"
 
 func unknownFault(words []string) error {
 	return fmt.Errorf("this backend knows no fault %q", strings.Join(words, " "))

@@ -49,8 +49,21 @@ func tell(t *testing.T, s *site, st story) {
 // named puts the site's own names into a line.
 func (r *script) named(line string) string {
 	address, _, _ := r.site.login()
-	return strings.NewReplacer("$ADDRESS", address, "$SECRET", r.site.name+"-bmc").Replace(line)
+	names := []string{"$ADDRESS", address, "$SECRET", r.site.name + "-bmc"}
+	if l, ok := r.site.machine.(library); ok {
+		names = append(names, shelf, l.shelf())
+	}
+	return strings.NewReplacer(names...).Replace(line)
 }
+
+// shelf is where stories find images.
+const shelf = "http://192.0.2.80"
+
+// wired is a machine that boots from a network card of its own.
+type wired interface{ mac() string }
+
+// library is a machine that has to be given images which are really there.
+type library interface{ shelf() string }
 
 // split splits a line into words; single or double quotes hold words together.
 func split(line string) ([]string, error) {
@@ -165,6 +178,9 @@ func (r *script) create(args []string) error {
 	r.site.apply(func(o *v1alpha1.BareMetalHost) {
 		o.Spec.Online = true
 		o.Spec.BootMACAddress = "00:00:5e:00:53:01"
+		if m, ok := r.site.machine.(wired); ok {
+			o.Spec.BootMACAddress = m.mac()
+		}
 		o.Spec.BMC = v1alpha1.BMCDetails{Address: address, CredentialsName: r.site.name + "-bmc"}
 		if text, ok := r.story.file("host.yaml"); ok {
 			err = yaml.UnmarshalStrict([]byte(text), o)

@@ -55,7 +55,8 @@ func (c condition) holds(h lifecycle.Host) bool { return c.host == nil || c.host
 
 func (c condition) shows(o *v1alpha1.BareMetalHost) bool { return c.object == nil || c.object(o) }
 
-// patience is how long a story waits by the real clock for what must come.
+// patience is how long a story waits by the real clock for what must come, where
+// hardware takes next to no time.
 const patience = 60 * time.Second
 
 // await waits until the condition holds.

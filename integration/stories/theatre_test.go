@@ -46,6 +46,7 @@ type theatre struct {
 	nats *embedded.Server
 	bus  *bus.Bus
 	lab  lab
+	pace pace
 	log  *slog.Logger
 	// complaints are log lines that no story may cause.
 	complaints *complaints
@@ -82,6 +83,7 @@ func openTheatre(t *testing.T, open func(*testing.T, surroundings) lab) *theatre
 	h := &theatre{t: t, api: kubetest.New(t), nats: bustest.Server(t), complaints: &complaints{Handler: slog.DiscardHandler}, secrets: map[string][]written{}}
 	h.log = slog.New(h.complaints)
 	h.lab = open(t, surroundings{now: h.now, logins: h, password: h.password})
+	h.pace = paceOf(h.lab)
 	h.bus = h.connect("test")
 	h.begin()
 	t.Cleanup(func() { h.stop() })
@@ -93,7 +95,9 @@ func (h *theatre) now() time.Time { return time.Now().Add(time.Duration(h.skew.L
 
 func (h *theatre) connect(name string) *bus.Bus {
 	h.t.Helper()
-	b, err := bus.Connect(h.t.Context(), bus.Config{Cluster: bustest.Cluster, Name: name, Timing: timing()}, bus.WithServer(h.nats), bus.WithClock(h.now), bus.WithLogger(h.log.With("service", name)))
+	waits := timing()
+	waits.Poll = h.pace.poll
+	b, err := bus.Connect(h.t.Context(), bus.Config{Cluster: bustest.Cluster, Name: name, Timing: waits}, bus.WithServer(h.nats), bus.WithClock(h.now), bus.WithLogger(h.log.With("service", name)))
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -119,7 +123,7 @@ func (h *theatre) begin() {
 	serve := func(w func(*bus.Bus) bus.Worker) func(context.Context, *bus.Bus) error {
 		return func(ctx context.Context, b *bus.Bus) error { return b.Serve(ctx, w(b)) }
 	}
-	watch := powermonitor.Config{Every: 50 * time.Millisecond}
+	watch := powermonitor.Config{Every: h.pace.watch}
 	run("registrar", serve(func(*bus.Bus) bus.Worker { return registrar.New(set, h.now, registrar.Config{}) }))
 	run("inspector", serve(func(b *bus.Bus) bus.Worker { return inspector.New(set, b) }))
 	run("provisioner", serve(func(*bus.Bus) bus.Worker { return provisioner.New(set, h.now, provisioner.DefaultConfig()) }))
@@ -348,7 +352,7 @@ func (p *play) until(what string, c condition) {
 // awaited waits until something is so; if it never is it tells how the host is.
 func (p *play) awaited(what string, so func() bool) {
 	p.t.Helper()
-	for deadline := time.Now().Add(patience); !so(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(p.pace.patience); !so(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().Before(deadline) {
 			continue
 		}

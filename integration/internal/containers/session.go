@@ -43,6 +43,8 @@ type Session struct {
 	Programs []string
 
 	name string // the label's value
+	// absent says why no engine is in reach.
+	absent error
 }
 
 // Run makes the images, runs the tests and returns their exit code. Where no
@@ -58,6 +60,39 @@ func (s *Session) Run(m *testing.M) int {
 	if err != nil {
 		return leaveOut(err)
 	}
+	return s.run(m, docker)
+}
+
+// RunBeside is Run for a package most of whose tests need no engine: they run in
+// any case. Those that need one ask for it with Need.
+func (s *Session) RunBeside(m *testing.M) int {
+	if err := setUp(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	docker, err := connect()
+	if err != nil {
+		s.absent = err
+		return m.Run()
+	}
+	return s.run(m, docker)
+}
+
+// Need leaves a test out where no container engine is in reach, as Run does with
+// all tests of a package: it is counted, or fails.
+func (s *Session) Need(tb testing.TB) {
+	tb.Helper()
+	if s.absent == nil {
+		return
+	}
+	if code := leaveOut(s.absent); code != 0 {
+		tb.Fatal("no container engine is in reach")
+	}
+	tb.SkipNow()
+}
+
+// run makes the images and runs the tests.
+func (s *Session) run(m *testing.M, docker *client.Client) int {
 	defer docker.Close()
 	s.name = fmt.Sprintf("%d-%d", os.Getpid(), time.Now().Unix())
 	defer s.sweep(docker)
