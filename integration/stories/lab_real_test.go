@@ -202,5 +202,8 @@ func (m *realMachine) look() string {
 
 func (m *realMachine) tidy(text string) string {
 	text = strings.NewReplacer(m.lab.rig.Files(), shelf, m.lab.rig.BMC+m.is.SystemPath, "BMC", m.lab.rig.BMC, "BMC", m.is.Password, "PASSWORD").Replace(text)
-	return nodeID.ReplaceAllString(text, "NODE")
+	return nodeID.ReplaceAllString(healthSeen.ReplaceAllString(text, ""), "NODE")
 }
+
+// healthSeen is the health of a machine, which Ironic reads when it comes to it.
+var healthSeen = regexp.MustCompile(`(?m)^  health\.changed .*\n`)
