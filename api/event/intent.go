@@ -63,6 +63,10 @@ type Intent struct {
 	Hardware       string `json:"hardware,omitempty"`
 	HardwareSource string `json:"hardwareSource,omitempty"`
 
+	// Ramdisk is what the host is to boot for inspection, cleaning and
+	// deployment; nil where no image is made for each host.
+	Ramdisk *RamdiskWish `json:"ramdisk,omitempty"`
+
 	// Invalid says what in the specification is refused, in the words of
 	// admission. Nothing that it is about, or that comes after that in a host's
 	// life, is begun before it is put right. A machine that runs stays as it is.
@@ -73,6 +77,25 @@ type Intent struct {
 	// Base holds the sections of a host that was rebuilt from its object. A
 	// section of its own on the bus wins over it.
 	Base *Base `json:"base,omitempty"`
+}
+
+// RamdiskWish is what the PreprovisioningImage of a host says: the image that is
+// to be booted, or else what is waited for, or what is wrong.
+type RamdiskWish struct {
+	// ISO is where the image lies, if it comes in that form.
+	ISO string `json:"iso,omitempty"`
+	// Kernel, Initrd and Params are for the other form; without a kernel it is
+	// that of the backend.
+	Kernel string `json:"kernel,omitempty"`
+	Initrd string `json:"initrd,omitempty"`
+	Params string `json:"params,omitempty"`
+	// Plain: the host's own network data are not in the image, but are to be
+	// handed over beside it.
+	Plain bool `json:"plain,omitempty"`
+	// Waits says what is waited for until the image is there.
+	Waits string `json:"waits,omitempty"`
+	// Problem says why there will be none before somebody mends it.
+	Problem string `json:"problem,omitempty"`
 }
 
 // DetachRequest is the detached annotation.

@@ -113,7 +113,7 @@ func foreign() []string {
 		"config", "subject", // nats-server and nats
 		"protected", "provision-state", // openstack
 		// What docs/compatibility.md names of the operator that we follow.
-		"build-preprov-image", "controller-concurrency", "enable-leader-election", "kube-api-qps", "max-provisioning-retries",
+		"controller-concurrency", "enable-leader-election", "kube-api-qps", "max-provisioning-retries",
 		"metrics-addr", "namespace", "provisioner", "tls-", "zap-",
 	}
 }

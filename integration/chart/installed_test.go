@@ -203,7 +203,7 @@ func (s *site) expectations() map[string]expectation {
 	return map[string]expectation{
 		"HostFirmwareSettings":   {settings, func() string { return message(settings.Status.Conditions, v1alpha1.SupportedCondition) }, yet},
 		"HostFirmwareComponents": {components, func() string { return message(components.Status.Conditions, v1alpha1.SupportedCondition) }, yet},
-		"PreprovisioningImage":   {ramdisk, func() string { return message(ramdisk.Status.Conditions, v1alpha1.SupportedCondition) }, yet},
+		"PreprovisioningImage":   {ramdisk, func() string { return message(ramdisk.Status.Conditions, v1alpha1.SupportedCondition) }, "--build-preprov-image"},
 		"DataImage":              {image, func() string { return image.Status.Error.Message }, yet},
 		"BMCEventSubscription":   {subscription, func() string { return subscription.Status.Error }, yet},
 		"HostClaim":              {claim, func() string { return reason(claim.Status.Conditions, v1alpha1.AssociatedCondition) }, v1alpha1.BareMetalHostAssociatedReason},

@@ -148,7 +148,7 @@ func harm(before int, past []lifecycle.Host, acts []string) []string {
 func besiege(t *testing.T, seeds []uint64, wrap func(backend.Backend) backend.Backend) (harmed []string) {
 	t.Helper()
 	var calls atomic.Int64
-	h := openTheatre(t, func(t *testing.T, s surroundings) lab {
+	h := openTheatre(t, false, func(t *testing.T, s surroundings) lab {
 		s.now = time.Now // a machine's own clock is nobody's to put forward
 		return askedLab{newFixtureLab(t, s), func(b backend.Backend) backend.Backend { return asked{wrap(b), &calls} }}
 	})

@@ -120,6 +120,10 @@ func (r *script) do(line string, words []string) error {
 		return r.fault(args)
 	case "heal":
 		return r.heal(strings.Join(args, " "))
+	case "image":
+		return r.image(args)
+	case "network":
+		return r.network(args[0])
 	case "restart":
 		r.site.restart()
 		return nil

@@ -28,7 +28,9 @@ type story struct {
 	backends []string
 	// table and services say who can tell it.
 	table, services bool
-	ar              *txtar.Archive
+	// images: each host has an image of its own to boot, which the story builds.
+	images bool
+	ar     *txtar.Archive
 }
 
 func stories(t *testing.T) []story {
@@ -46,7 +48,9 @@ func stories(t *testing.T) []story {
 
 // read reads a story. Its script has a line «backends NAME…», and may have a line
 // «by table», if what it is about needs a clock that can be put forward, or «by
-// services», if that is what lies between the services and their users.
+// services», if that is what lies between the services and their users. One with a
+// line «images own» is told by the services where each host boots an image of its
+// own, which is nothing to the fixture.
 func read(t *testing.T, path string) story {
 	t.Helper()
 	ar, err := txtar.ParseFile(path)
@@ -66,7 +70,7 @@ func read(t *testing.T, path string) story {
 			t.Fatalf("%s: there is no backend %q", path, b)
 		}
 	}
-	if len(s.backends) == 0 || s.backends[0] != "fixture" {
+	if len(s.backends) == 0 || (s.backends[0] != "fixture" && !s.images) {
 		t.Fatalf("%s: want a line «backends fixture …»: that backend can tell every story", path)
 	}
 	return s
@@ -83,6 +87,8 @@ func (s *story) heading(line string) bool {
 		s.backends = words[1:]
 	case "by":
 		s.table, s.services = words[1] == "table", words[1] == "services"
+	case "images":
+		s.images, s.table = words[1] == "own", false
 	default:
 		return false
 	}
@@ -111,7 +117,7 @@ func (s story) golden(section, backend string) string {
 // compare holds what came of a story against its golden sections, or rewrites them.
 func (s story) compare(t *testing.T, backend string, got map[string]string) {
 	t.Helper()
-	if *update && backend == "fixture" {
+	if *update && backend == s.backends[0] {
 		for _, name := range sectionNames() {
 			s.put(name, got[name])
 		}
@@ -175,22 +181,28 @@ func TestByTheTable(t *testing.T) {
 func TestByTheServices(t *testing.T) {
 	all := stories(t)
 	for _, backend := range slices.Sorted(maps.Keys(labs())) {
-		t.Run(backend, func(t *testing.T) {
-			h := openTheatre(t, labs()[backend])
-			for _, st := range all {
-				if !st.services || !slices.Contains(st.backends, backend) {
-					continue
-				}
-				t.Run(st.name, func(t *testing.T) {
-					t.Parallel()
-					s := h.stage(t, lower(st.name))
-					tell(t, s, st)
-					if *update && st.table && backend == "fixture" {
-						return // the table has told it
-					}
-					st.compare(t, backend, transcript(s))
-				})
+		t.Run(backend, func(t *testing.T) { perform(t, backend, false, all) })
+	}
+}
+
+// The same where each host has an image of its own to boot.
+func TestWithOwnImages(t *testing.T) { perform(t, "ironic", true, stories(t)) }
+
+// perform tells the stories of a backend in one theatre.
+func perform(t *testing.T, backend string, images bool, all []story) {
+	h := openTheatre(t, images, labs()[backend])
+	for _, st := range all {
+		if !st.services || st.images != images || !slices.Contains(st.backends, backend) {
+			continue
+		}
+		t.Run(st.name, func(t *testing.T) {
+			t.Parallel()
+			s := h.stage(t, lower(st.name))
+			tell(t, s, st)
+			if *update && st.table && backend == "fixture" {
+				return // the table has told it
 			}
+			st.compare(t, backend, transcript(s))
 		})
 	}
 }

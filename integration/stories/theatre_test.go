@@ -27,6 +27,7 @@ import (
 	"github.com/metalbus/metalbus/pkg/bus/embedded"
 	"github.com/metalbus/metalbus/pkg/kube"
 	"github.com/metalbus/metalbus/pkg/kube/kubetest"
+	"github.com/metalbus/metalbus/pkg/kube/preprov"
 	"github.com/metalbus/metalbus/pkg/lifecycle"
 	"github.com/metalbus/metalbus/services/inspector"
 	"github.com/metalbus/metalbus/services/powermonitor"
@@ -48,6 +49,8 @@ type theatre struct {
 	lab  lab
 	pace pace
 	log  *slog.Logger
+	// images: each host has an image of its own to boot.
+	images bool
 	// complaints are log lines that no story may cause.
 	complaints *complaints
 
@@ -78,9 +81,9 @@ func timing() bus.Timing {
 }
 
 // open sets a theatre up and begins its services.
-func openTheatre(t *testing.T, open func(*testing.T, surroundings) lab) *theatre {
+func openTheatre(t *testing.T, images bool, open func(*testing.T, surroundings) lab) *theatre {
 	t.Helper()
-	h := &theatre{t: t, api: kubetest.New(t), nats: bustest.Server(t), complaints: &complaints{Handler: slog.DiscardHandler}, secrets: map[string][]written{}}
+	h := &theatre{t: t, images: images, api: kubetest.New(t), nats: bustest.Server(t), complaints: &complaints{Handler: slog.DiscardHandler}, secrets: map[string][]written{}}
 	h.log = slog.New(h.complaints)
 	h.lab = open(t, surroundings{now: h.now, logins: h, password: h.password})
 	h.pace = paceOf(h.lab)
@@ -140,7 +143,15 @@ func (h *theatre) project(ctx context.Context, b *bus.Bus) error {
 	}
 	cfg := projector.DefaultConfig()
 	cfg.StatusDelay = 10 * time.Millisecond
-	return projector.New(cfg, c, b, projector.Options{Log: h.log, Metrics: registry, Now: h.now}).Run(ctx)
+	o := projector.Options{Log: h.log, Metrics: registry, Now: h.now}
+	if h.images {
+		images, err := preprov.New(preprov.Config{Enabled: true}, c, h.log, h.now)
+		if err != nil {
+			return err
+		}
+		o.Ramdisks, o.Leading = images, []projector.Part{images.Run}
+	}
+	return projector.New(cfg, c, b, o).Run(ctx)
 }
 
 // again ends all services and begins them anew.

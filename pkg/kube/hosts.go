@@ -100,8 +100,8 @@ func (h *Hosts) named(secret types.NamespacedName) []Ref {
 	return refs
 }
 
-// ofName is the host of that name.
-func (h *Hosts) ofName(name types.NamespacedName) (Ref, bool) {
+// Named is the host of that name.
+func (h *Hosts) Named(name types.NamespacedName) (Ref, bool) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	uid, ok := h.byName[name]

@@ -213,7 +213,7 @@ func (r *refs) hardwareListed(scope string, list []*metadata) {
 }
 
 func (r *refs) tellOf(host types.NamespacedName) {
-	if ref, ok := r.c.Hosts.ofName(host); ok {
+	if ref, ok := r.c.Hosts.Named(host); ok {
 		r.tell([]Ref{ref})
 	}
 }

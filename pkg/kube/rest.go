@@ -3,6 +3,7 @@ package kube
 import (
 	"fmt"
 
+	"github.com/go-logr/logr"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -23,7 +24,7 @@ func (c *Cluster) NewClient() (client.WithWatch, error) {
 	if err := admissionregistrationv1.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("collect the kinds: %w", err)
 	}
-	k, err := client.NewWithWatch(c.rest, client.Options{Scheme: scheme, Mapper: allKinds(), FieldOwner: "metalbus"})
+	k, err := client.NewWithWatch(c.rest, client.Options{Scheme: scheme, Mapper: allKinds(), FieldOwner: "metalbus", Log: logr.FromSlogHandler(c.log.Handler())})
 	if err != nil {
 		return nil, fmt.Errorf("make a Kubernetes client: %w", err)
 	}

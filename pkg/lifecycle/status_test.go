@@ -115,3 +115,43 @@ func TestAnnounceOnce(t *testing.T) {
 		t.Errorf("the same failure is told again: %v", got)
 	}
 }
+
+// What a host has to boot next is waited for by name, and only by who boots it.
+func TestWaitsForItsRamdisk(t *testing.T) {
+	own := &event.RamdiskWish{Waits: "the image"}
+	host := func(p event.PhaseOfDisk, change func(*lifecycle.Host)) lifecycle.Host {
+		h := registered(p)
+		h.Intent.Ramdisk = own
+		if change != nil {
+			change(&h)
+		}
+		return h
+	}
+	live, wiped := new("live-iso"), v1alpha1.CleaningModeDisabled
+	for name, tc := range map[string]struct {
+		host  lifecycle.Host
+		waits bool
+	}{
+		"inspecting": {host(event.Unprepared, func(h *lifecycle.Host) { h.Inspection.Done = false }), true},
+		"inspecting the BMC": {host(event.Unprepared, func(h *lifecycle.Host) {
+			h.Inspection.Done, h.Intent.Spec.InspectionMode = false, v1alpha1.InspectionModeFast
+		}), false},
+		"one that is there": {host(event.Unprepared, func(h *lifecycle.Host) { h.Inspection.Done, h.Intent.Ramdisk = false, &event.RamdiskWish{ISO: "x"} }), false},
+		"preparing":         {host(event.Unprepared, nil), true},
+		"provisioning":      {host(event.Deploying, nil), true},
+		"a live image": {host(event.Deploying, func(h *lifecycle.Host) {
+			h.Intent.Spec.Image = &v1alpha1.Image{URL: "http://192.0.2.80/os.iso", DiskFormat: live}
+		}), false},
+		"deprovisioning":   {host(event.Undeploying, nil), true},
+		"without cleaning": {host(event.Undeploying, func(h *lifecycle.Host) { h.Intent.Spec.AutomatedCleaningMode = wiped }), false},
+		"in use":           {host(event.Deployed, nil), false},
+		"at rest":          {host(event.Prepared, nil), false},
+		"being worked on":  {host(event.Deploying, func(h *lifecycle.Host) { h.Provisioning.Op = &event.Op{Kind: event.Deploy, Step: "deploy"} }), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := lifecycle.WaitsFor(tc.host); (got == "waits for the image") != tc.waits {
+				t.Errorf("it says %q", got)
+			}
+		})
+	}
+}

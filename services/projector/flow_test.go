@@ -21,6 +21,7 @@ import (
 	"github.com/metalbus/metalbus/pkg/bus/bustest"
 	"github.com/metalbus/metalbus/pkg/kube"
 	"github.com/metalbus/metalbus/pkg/kube/kubetest"
+	"github.com/metalbus/metalbus/pkg/kube/preprov"
 	"github.com/metalbus/metalbus/pkg/lifecycle"
 	"github.com/metalbus/metalbus/services/projector"
 )
@@ -36,6 +37,8 @@ type site struct {
 	cfg  projector.Config
 	user kubetest.User
 	uids map[string]string
+	// ramdisks are the settings of hosts' own images.
+	ramdisks preprov.Config
 	// projector is the replica that was started last.
 	projector *projector.Projector
 }
@@ -58,7 +61,15 @@ func (s *site) start(identity string) (stop func()) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	s.projector = projector.New(s.cfg, c, s.bus, projector.Options{Log: log, Metrics: registry, Now: time.Now})
+	o := projector.Options{Log: log, Metrics: registry, Now: time.Now}
+	if s.ramdisks.Enabled {
+		images, err := preprov.New(s.ramdisks, c, log, time.Now)
+		if err != nil {
+			s.Fatal(err)
+		}
+		o.Ramdisks, o.Leading = images, []projector.Part{images.Run}
+	}
+	s.projector = projector.New(s.cfg, c, s.bus, o)
 	p, done := s.projector, make(chan struct{})
 	go func() {
 		defer close(done)

@@ -26,7 +26,9 @@ type surroundings struct {
 	secret string
 	// supplied are hardware details that somebody gave and that are not in effect.
 	supplied supply
-	now      time.Time
+	// ramdisk is what the host is to boot, nil if it has no image of its own.
+	ramdisk *event.RamdiskWish
+	now     time.Time
 }
 
 // supply names hardware details in the data stream.
@@ -58,7 +60,7 @@ func intentOf(o *v1alpha1.BareMetalHost, s surroundings) event.Intent {
 		InspectionDisabled: o.InspectionDisabled(), Retry: o.Annotations[v1alpha1.RetryAnnotation],
 		Hardware: s.supplied.digest, HardwareSource: s.supplied.source,
 		Detached: detachedOf(o), Reboots: rebootsOf(o, s.before), InspectRequest: inspectRequestOf(o, s.before),
-		Credentials: credentialsOf(o, s), Base: remaining(s.before),
+		Credentials: credentialsOf(o, s), Ramdisk: s.ramdisk, Base: remaining(s.before),
 	}
 	_, i.ForceDelete = o.Annotations[v1alpha1.ForceDeleteAnnotation]
 	if o.DeletionTimestamp != nil && s.before.Exists() { // a host is known before it leaves

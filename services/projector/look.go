@@ -129,9 +129,28 @@ func (p *Projector) surroundings(ctx context.Context, o *v1alpha1.BareMetalHost,
 			s.secret = version
 		}
 	}
+	s.ramdisk = p.ramdisk(o, h, g.versions)
 	s.supplied, err = p.supplied(ctx, o, h)
 	return o, s, err
 }
+
+// ramdisk is what the host is to boot. While that is not known it stays what it
+// was. The versions take it in.
+func (p *Projector) ramdisk(o *v1alpha1.BareMetalHost, h lifecycle.Host, versions map[string]string) *event.RamdiskWish {
+	if p.ramdisks == nil {
+		return nil
+	}
+	w, known := p.ramdisks.Wish(o, versions[o.Spec.PreprovisioningNetworkDataName])
+	if !known {
+		versions[keyOfRamdisk] = "unknown"
+		return h.Intent.Ramdisk
+	}
+	versions[keyOfRamdisk] = encode(w)
+	return &w
+}
+
+// keyOfRamdisk is where the versions of what a host names hold what it is to boot.
+const keyOfRamdisk = "/ramdisk"
 
 // claim is the version of a Secret that the host names. A host that leaves
 // claims nothing more.
@@ -283,6 +302,7 @@ func (p *Projector) known(o *v1alpha1.BareMetalHost) map[string]string {
 	if v := p.kube.HardwareVersion(o.Namespace, o.Name); v != "" && (o.Status.HardwareDetails == nil || o.InspectionDisabled()) {
 		versions["/hardware"] = v
 	}
+	p.ramdisk(o, lifecycle.Host{}, versions)
 	return versions
 }
 

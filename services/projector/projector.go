@@ -10,6 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/metalbus/metalbus/api/event"
+	"github.com/metalbus/metalbus/api/v1alpha1"
 	"github.com/metalbus/metalbus/pkg/bus"
 	"github.com/metalbus/metalbus/pkg/kube"
 	"github.com/metalbus/metalbus/pkg/lifecycle"
@@ -57,6 +59,15 @@ type Projector struct {
 	looked  *looked
 	beside  []Part
 	leading []Part
+	// ramdisks is nil if no host has an image of its own.
+	ramdisks Ramdisks
+}
+
+// Ramdisks say what hosts are to boot that each have an image of their own.
+type Ramdisks interface {
+	// Wish is what a host is to boot; known is false while that cannot be told.
+	// network is the version of the Secret with its network data.
+	Wish(o *v1alpha1.BareMetalHost, network string) (w event.RamdiskWish, known bool)
 }
 
 // Part is work that goes on until its context ends.
@@ -70,13 +81,15 @@ type Options struct {
 	// Beside is further work of every replica on the same cluster, Leading is
 	// that of the replica that leads; this is begun again each time it does.
 	Beside, Leading []Part
+	// Ramdisks is nil if no host has an image of its own.
+	Ramdisks Ramdisks
 }
 
 // New is a Projector between a cluster and a bus.
 func New(cfg Config, c *kube.Cluster, b Bus, o Options) *Projector {
 	return &Projector{
 		cfg: cfg, kube: c, bus: b, log: o.Log, now: o.Now, metrics: newMetrics(o.Metrics), screens: newScreens(), looked: newLooked(),
-		beside: o.Beside, leading: o.Leading,
+		beside: o.Beside, leading: o.Leading, ramdisks: o.Ramdisks,
 	}
 }
 

@@ -48,6 +48,9 @@ func Run(ctx context.Context, f *service.Frame, b Bus, s Settings) error {
 		return err
 	}
 	o.Leading = append(o.Leading, companions.Run)
+	if companions.Ramdisks != nil {
+		o.Ramdisks = companions.Ramdisks
+	}
 	if s.Webhook.Port != 0 {
 		hook, err := webhook.New(s.Webhook, c, webhook.Options{Log: f.Log, Metrics: f.Metrics, Now: f.Now})
 		if err != nil {

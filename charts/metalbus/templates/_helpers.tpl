@@ -126,6 +126,7 @@ namespaceSelector:
 - name: POD_NAMESPACE
   valueFrom: {fieldRef: {fieldPath: metadata.namespace}}
 - {name: HOSTCLAIMS, value: {{ .Values.hostClaims | quote }}}
+- {name: BUILD_PREPROV_IMAGE, value: {{ .Values.preprovisioningImages | quote }}}
 {{- if ne .Values.webhook.mode "none" }}
 - {name: WEBHOOK_PORT, value: "9443"}
 - {name: GUARD_HOST_DELETION, value: {{ .Values.webhook.guardHostDeletion | quote }}}

@@ -119,8 +119,8 @@ func (c *Config) Validate() error {
 func (s Settings) validate() error {
 	var errs []error
 	r := s.Ramdisk
-	if (r.Kernel == "") != (r.Initrd == "") {
-		errs = append(errs, errors.New("deploy-kernel-url and deploy-ramdisk-url: give both or none"))
+	if r.Kernel == "" && r.Initrd != "" {
+		errs = append(errs, errors.New("deploy-ramdisk-url: give deploy-kernel-url too, it needs a kernel"))
 	}
 	for flag, value := range map[string]string{
 		"live-iso-force-persistent-boot-device": s.LiveISOBootDevice, "direct-deploy-force-persistent-boot-device": s.DiskBootDevice,

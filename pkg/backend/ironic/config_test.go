@@ -64,7 +64,7 @@ func TestBadConfig(t *testing.T) {
 	}{
 		"no endpoint":              {nil, []string{"ironic-endpoint"}},
 		"an endpoint that is none": {map[string]string{"IRONIC_ENDPOINT": "ironic"}, []string{`"ironic" is not like http://`}},
-		"a kernel alone":           {map[string]string{"IRONIC_ENDPOINT": "http://192.0.2.5", "DEPLOY_KERNEL_URL": "http://192.0.2.80/k"}, []string{"deploy-ramdisk-url: give both or none"}},
+		"an initrd alone":          {map[string]string{"IRONIC_ENDPOINT": "http://192.0.2.5", "DEPLOY_RAMDISK_URL": "http://192.0.2.80/r"}, []string{"deploy-ramdisk-url: give deploy-kernel-url too"}},
 		"a URL that is none":       {map[string]string{"IRONIC_ENDPOINT": "http://192.0.2.5", "DEPLOY_ISO_URL": "x"}, []string{"deploy-iso-url: want a URL"}},
 		"all at once": {
 			map[string]string{"LIVE_ISO_FORCE_PERSISTENT_BOOT_DEVICE": "always", "SOFT_POWER_OFF_TIMEOUT": "1ms"},

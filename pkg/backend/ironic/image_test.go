@@ -373,30 +373,72 @@ func TestRamdisks(t *testing.T) {
 	}
 }
 
-// built are ramdisks of each host's own.
-type built struct {
-	ramdisk backend.Ramdisk
-	waits   string
-	err     error
-}
-
-func (b *built) Ramdisk(lifecycle.Host) (backend.Ramdisk, string, error) {
-	return b.ramdisk, b.waits, b.err
-}
-
-// A ramdisk that is being built is waited for; registration does not need it.
+// A ramdisk of a host's own is waited for, and its problem told, where it is to be
+// booted; registration does not need it.
 func TestBuiltRamdisk(t *testing.T) {
-	ramdisk := &built{waits: "the PreprovisioningImage lab/host-1 to be built"}
-	l := newLab(t, ironictest.Config{}, func(_ *backend.Settings, b *backend.Beside) { b.Ramdisks = ramdisk })
-	h := l.enroll(l.host())
+	own := &event.RamdiskWish{Waits: "the PreprovisioningImage lab/host-1 to be built"}
+	l := newLab(t, ironictest.Config{}, nil)
+	h := l.host()
+	h.Intent.Ramdisk = own
+	h = l.enroll(h)
 	u, ok := l.look(h, event.Inspect).(lifecycle.Underway)
-	if !ok || u.For != ramdisk.waits {
+	if !ok || u.For != own.Waits {
 		t.Fatalf("%#v, want to wait for the image", u)
 	}
-	ramdisk.waits, ramdisk.ramdisk = "", backend.Ramdisk{Kernel: "http://192.0.2.80/k", Initrd: "http://192.0.2.80/i", Params: "a=b"}
+	h.Intent.Ramdisk = &event.RamdiskWish{Problem: "Architecture not supported"}
+	b, ok := l.look(h, event.Inspect).(lifecycle.Broken)
+	if !ok || b.Problem.Type != v1alpha1.RegistrationError || !strings.Contains(b.Problem.Message, "Architecture not supported") {
+		t.Fatalf("%#v, want the image's error", b)
+	}
+	h.Intent.Ramdisk = &event.RamdiskWish{Initrd: "http://192.0.2.80/i"}
+	if b, ok := l.look(h, event.Inspect).(lifecycle.Broken); !ok || !strings.Contains(b.Problem.Message, "not acceptable to provisioner") {
+		t.Fatalf("%#v, want an initrd without a kernel refused", b)
+	}
+	h.Intent.Ramdisk = &event.RamdiskWish{Kernel: "http://192.0.2.80/k", Initrd: "http://192.0.2.80/i", Params: "a=b"}
 	h = l.does(h, event.Inspect, lifecycle.Inspected{Digest: "d"})
 	info, _ := l.node(h)["driver_info"].(map[string]any)
 	if info["deploy_ramdisk"] != "http://192.0.2.80/i" || info["kernel_append_params"] != "%default% a=b" {
 		t.Errorf("driver_info %v", info)
+	}
+}
+
+// An image that is built for the host has its network data in it; one that serves
+// all gets them beside it.
+func TestNetworkOfBuiltRamdisk(t *testing.T) {
+	for name, tc := range map[string]struct {
+		own  event.RamdiskWish
+		want any
+	}{
+		"one that is built for the host": {event.RamdiskWish{ISO: "http://192.0.2.80/own.iso"}, map[string]any{}},
+		"one that serves all":            {event.RamdiskWish{ISO: "http://192.0.2.80/all.iso", Plain: true}, map[string]any{"links": []any{}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t, ironictest.Config{}, nil)
+			l.secrets.put("ramdisk-network", "1", map[string]string{"networkData": `{"links": []}`})
+			h := l.host()
+			h.Intent.Spec.PreprovisioningNetworkDataName, h.Intent.Ramdisk = "ramdisk-network", &tc.own
+			h = l.enroll(h)
+			if diff := cmp.Diff(tc.want, l.node(h)["network_data"]); diff != "" {
+				t.Errorf("network_data (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A host in use neither waits for an image of its own nor fails by one.
+func TestHostInUseNeedsNoRamdisk(t *testing.T) {
+	for name, own := range map[string]event.RamdiskWish{
+		"one that is waited for": {Waits: "the image"}, "one that went bad": {Problem: "Architecture not supported"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t, ironictest.Config{}, nil)
+			h := l.deploy(l.available(l.host()))
+			h.Intent.Ramdisk = &own
+			for _, k := range []event.Kind{event.Enroll, event.Adopt, event.PowerOn, event.Service} {
+				if o, ok := l.look(h, k).(lifecycle.Finished); !ok {
+					t.Errorf("%s: %#v, want it to be as it is", k, o)
+				}
+			}
+		})
 	}
 }

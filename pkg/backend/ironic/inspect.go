@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/metalbus/metalbus/api/event"
+	"github.com/metalbus/metalbus/api/v1alpha1"
 	"github.com/metalbus/metalbus/pkg/ironic"
 	"github.com/metalbus/metalbus/pkg/lifecycle"
 )
@@ -72,6 +73,8 @@ func (v view) inspectPoll() time.Duration {
 // where it boots an agent, have a ramdisk.
 func (v view) prepared(write string, boots bool) lifecycle.Outlook {
 	switch {
+	case boots && v.wish.unbootable != "":
+		return v.unbootable()
 	case boots && v.wish.waits != "":
 		return underway(v.wish.waits, lifecycle.Long)
 	case v.changeable() && len(v.configPatch()) > 0:
@@ -79,6 +82,18 @@ func (v view) prepared(write string, boots bool) lifecycle.Outlook {
 	default:
 		return v.verb(write)
 	}
+}
+
+// unbootable is the outlook of a host that there is no ramdisk for. A deployment
+// that has begun waits: its image is not to blame, and no try of it is used up.
+func (v view) unbootable() lifecycle.Outlook {
+	if v.kind == event.Deploy && v.host.Provisioning.Phase == event.Deploying {
+		return underway("a ramdisk: "+v.wish.unbootable, lifecycle.Long)
+	}
+	return lifecycle.Broken{Problem: event.Problem{
+		Type: v1alpha1.RegistrationError, Class: event.ClassMedia, Message: v.wish.unbootable,
+		Next: "See the PreprovisioningImage " + v.host.Name() + ", and whoever builds it; it is tried again as soon as that changes",
+	}}
 }
 
 // changeable reports whether Ironic takes changes of the node as it is.

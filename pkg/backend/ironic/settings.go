@@ -11,8 +11,9 @@ import (
 
 // Settings are what an installation has decided about its hosts.
 type Settings struct {
-	// Ramdisk is what hosts boot for inspection, cleaning and deployment. What is
-	// empty is left to Ironic's own configuration.
+	// Ramdisk is what hosts boot for inspection, cleaning and deployment, unless each
+	// has an image of its own. What is empty is left to Ironic's own configuration. A
+	// kernel alone is for images of hosts that come without one.
 	Ramdisk RamdiskURLs
 	// NoProvisioningNetwork: hosts that can boot from the network only are refused.
 	NoProvisioningNetwork bool
@@ -67,13 +68,6 @@ type Inventories interface {
 	Hardware(ctx context.Context, h lifecycle.Host) (*v1alpha1.HardwareDetails, error)
 }
 
-// Ramdisks say which ramdisk a host is to boot, where each host has its own.
-type Ramdisks interface {
-	// Ramdisk is a host's ramdisk. While it is being built, waits says what for. What
-	// is wrong with it for good is a *lifecycle.ProblemError.
-	Ramdisk(h lifecycle.Host) (r Ramdisk, waits string, err error)
-}
-
 // Ramdisk is what a host boots for inspection, cleaning and deployment: an ISO
 // image, or a kernel and an initrd with parameters of their own. The zero Ramdisk
 // is Ironic's own.
@@ -97,8 +91,6 @@ type Beside struct {
 	Now     func() time.Time
 	// Inventories give a node that is made anew the ports that it had.
 	Inventories Inventories
-	// Ramdisks take the place of Settings.Ramdisk.
-	Ramdisks Ramdisks
 	// Firmware is what is wanted of a host's firmware.
 	Firmware func(h lifecycle.Host) FirmwareWish
 }

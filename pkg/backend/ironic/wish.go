@@ -24,6 +24,7 @@ type wish struct {
 	credentials string // mark of the version
 	ramdisk     Ramdisk
 	waits       string // for the ramdisk, "" if it is there
+	unbootable  string // why there is no ramdisk, "" if nothing is wrong
 	firmware    FirmwareWish
 }
 
@@ -43,23 +44,37 @@ func (b *Backend) wishFor(h lifecycle.Host) (wish, error) {
 	if b.beside.Firmware != nil {
 		w.firmware = b.beside.Firmware(h)
 	}
-	w.ramdisk, w.waits, err = b.ramdisk(h, w.family)
-	return w, err
+	if own := h.Intent.Ramdisk; own != nil {
+		w.waits = own.Waits
+		w.ramdisk, w.unbootable = b.ownRamdisk(*own)
+	} else {
+		w.ramdisk = b.commonRamdisk(w.family)
+	}
+	return w, nil
 }
 
-// ramdisk is what the host boots.
-func (b *Backend) ramdisk(h lifecycle.Host, f bmcaddress.Family) (r Ramdisk, waits string, err error) {
-	if b.beside.Ramdisks != nil {
-		return b.beside.Ramdisks.Ramdisk(h)
+// ownRamdisk is what a host boots that has an image of its own, or why it cannot.
+func (b *Backend) ownRamdisk(own event.RamdiskWish) (r Ramdisk, problem string) {
+	r = Ramdisk{ISO: own.ISO, Kernel: own.Kernel, Initrd: own.Initrd, Params: own.Params}
+	if r.Initrd != "" && r.Kernel == "" {
+		r.Kernel = b.set.Ramdisk.Kernel
 	}
+	if r.Initrd != "" && r.Kernel == "" {
+		return Ramdisk{}, "Preprovisioning Image is not acceptable to provisioner: it has no kernel, and --deploy-kernel-url names none"
+	}
+	return r, own.Problem
+}
+
+// commonRamdisk is what hosts boot that have no image of their own.
+func (b *Backend) commonRamdisk(f bmcaddress.Family) Ramdisk {
 	urls := b.set.Ramdisk
 	switch {
 	case urls.ISO != "" && f.Capabilities.ISOPreprovisioningImage:
-		return Ramdisk{ISO: urls.ISO}, "", nil
+		return Ramdisk{ISO: urls.ISO}
 	case urls.Kernel != "" && urls.Initrd != "":
-		return Ramdisk{Kernel: urls.Kernel, Initrd: urls.Initrd}, "", nil
+		return Ramdisk{Kernel: urls.Kernel, Initrd: urls.Initrd}
 	default:
-		return Ramdisk{}, "", nil
+		return Ramdisk{}
 	}
 }
 
@@ -98,12 +113,7 @@ func (r Ramdisk) driverInfo() map[string]any {
 	case r.ISO != "":
 		info["deploy_iso"] = r.ISO
 	case r.Initrd != "":
-		if r.Kernel == "" {
-			delete(info, "deploy_kernel") // the one that is there stays
-		} else {
-			info["deploy_kernel"] = r.Kernel
-		}
-		info["deploy_ramdisk"] = r.Initrd
+		info["deploy_kernel"], info["deploy_ramdisk"] = r.Kernel, r.Initrd
 		if r.Params != "" {
 			info["kernel_append_params"] = "%default% " + r.Params
 		}

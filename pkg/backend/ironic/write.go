@@ -118,8 +118,8 @@ func (b *Backend) fetchesOverIPv6(ctx context.Context, v view) bool {
 // networkData is the network of the ramdisk, nil if the host names none, or if its
 // ramdisk was built with it.
 func (b *Backend) networkData(ctx context.Context, h lifecycle.Host) (map[string]any, error) {
-	name := h.Intent.Spec.PreprovisioningNetworkDataName
-	if name == "" || b.beside.Ramdisks != nil {
+	name, own := h.Intent.Spec.PreprovisioningNetworkDataName, h.Intent.Ramdisk
+	if name == "" || (own != nil && !own.Plain) {
 		return nil, nil
 	}
 	return b.object(ctx, h, secretHere(name), "networkData", false)

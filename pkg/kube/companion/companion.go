@@ -2,6 +2,7 @@ package companion
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/metalbus/metalbus/pkg/kube"
 	"github.com/metalbus/metalbus/pkg/kube/hostclaim"
+	"github.com/metalbus/metalbus/pkg/kube/preprov"
 	"github.com/metalbus/metalbus/pkg/kube/switches"
 )
 
@@ -19,19 +21,27 @@ type Config struct {
 	HostClaims bool
 	// Switches are the settings of the switches' configuration.
 	Switches switches.Config
+	// Ramdisks are the settings of PreprovisioningImages.
+	Ramdisks preprov.Config
 }
 
 // Bind adds the settings to the flags of a program, with their defaults.
 func (c *Config) Bind(fs *pflag.FlagSet) {
 	fs.BoolVar(&c.HostClaims, "hostclaims", false, "give HostClaims their hosts")
 	c.Switches.Bind(fs)
+	c.Ramdisks.Bind(fs)
 }
 
 // Validate reports everything that is wrong.
-func (c *Config) Validate() error { return c.Switches.Validate() }
+func (c *Config) Validate() error { return errors.Join(c.Switches.Validate(), c.Ramdisks.Validate()) }
 
 // Companions are the controllers of companion kinds.
-type Companions struct{ parts []part }
+type Companions struct {
+	// Ramdisks are the PreprovisioningImages, nil if they are not kept.
+	Ramdisks *preprov.Images
+
+	parts []part
+}
 
 // part works until its context ends.
 type part interface {
@@ -55,6 +65,14 @@ func New(cfg Config, c *kube.Cluster, log *slog.Logger, now func() time.Time) (*
 			return nil, err
 		}
 		all.parts = append(all.parts, written)
+	}
+	if cfg.Ramdisks.Enabled {
+		images, err := preprov.New(cfg.Ramdisks, c, log, now)
+		if err != nil {
+			return nil, err
+		}
+		all.Ramdisks = images
+		all.parts = append(all.parts, images)
 	}
 	n, err := newNotices(cfg, c, log, now)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -46,13 +47,15 @@ func (n *notices) Run(ctx context.Context) error {
 	each(func() {
 		post(ctx, n, &v1alpha1.HostFirmwareComponents{}, &v1alpha1.HostFirmwareComponentsList{}, componentsNotice)
 	})
-	each(func() {
-		post(ctx, n, &v1alpha1.PreprovisioningImage{}, &v1alpha1.PreprovisioningImageList{}, ramdiskNotice)
-	})
 	each(func() { post(ctx, n, &v1alpha1.DataImage{}, &v1alpha1.DataImageList{}, dataImageNotice) })
 	each(func() {
 		post(ctx, n, &v1alpha1.BMCEventSubscription{}, &v1alpha1.BMCEventSubscriptionList{}, subscriptionNotice)
 	})
+	if !n.cfg.Ramdisks.Enabled {
+		each(func() {
+			post(ctx, n, &v1alpha1.PreprovisioningImage{}, &v1alpha1.PreprovisioningImageList{}, ramdiskNotice)
+		})
+	}
 	if !n.cfg.HostClaims {
 		each(func() { post(ctx, n, &v1alpha1.HostClaim{}, &v1alpha1.HostClaimList{}, claimNotice) })
 	}
@@ -75,15 +78,40 @@ func post[T client.Object](ctx context.Context, n *notices, one T, list client.O
 		if !there {
 			return 0, nil
 		}
-		if _, moving := o.GetAnnotations()[v1alpha1.DeleteForMoveAnnotation]; moving || o.GetDeletionTimestamp() != nil {
-			return 0, nil
-		}
-		changes := notice(o, n.now())
-		if changes == nil {
-			return 0, nil
-		}
-		return 0, n.write(ctx, o, changes)
+		return 0, see(ctx, n, o, notice)
 	})
+}
+
+// see puts a notice on one object.
+func see[T client.Object](ctx context.Context, n *notices, o T, notice func(T, time.Time) fields) error {
+	if slices.Contains(o.GetFinalizers(), v1alpha1.HostPreprovisioningImageFinalizer) {
+		return n.letGo(ctx, o)
+	}
+	if _, moving := o.GetAnnotations()[v1alpha1.DeleteForMoveAnnotation]; moving || o.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	changes := notice(o, n.now())
+	if changes == nil {
+		return nil
+	}
+	return n.write(ctx, o, changes)
+}
+
+// letGo takes our finalizer off a PreprovisioningImage that was kept before the
+// projector was told to keep none: nobody else would.
+func (n *notices) letGo(ctx context.Context, o client.Object) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
+	rest := slices.DeleteFunc(slices.Clone(o.GetFinalizers()), func(f string) bool { return f == v1alpha1.HostPreprovisioningImageFinalizer })
+	text, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": o.GetResourceVersion(), "finalizers": rest}})
+	if err != nil {
+		return fmt.Errorf("encode the finalizers of %T %s/%s: %w", o, o.GetNamespace(), o.GetName(), err)
+	}
+	now := o.DeepCopyObject().(client.Object)
+	if err := n.client.Patch(ctx, now, client.RawPatch(types.MergePatchType, text)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("let go of %T %s/%s: %w", o, o.GetNamespace(), o.GetName(), err)
+	}
+	return nil
 }
 
 // write changes an object's status, unless somebody has written it meanwhile.

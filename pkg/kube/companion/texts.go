@@ -14,7 +14,7 @@ const (
 	settingsText     = "Firmware settings are kept and not applied: no service of metalbus does that yet. Set them at the BMC."
 	componentsText   = "Firmware updates are kept and not installed: no service of metalbus does that yet. Install them at the BMC."
 	dataImageText    = "The image is not attached: no service of metalbus does that yet. Attach it at the BMC."
-	ramdiskText      = "The image is not booted: no service of metalbus does that yet. Name the ramdisk of the Ironic backend with --deploy-iso-url, or --deploy-kernel-url and --deploy-ramdisk-url."
+	ramdiskText      = "The image is not booted here. Start the projector with --build-preprov-image, or name one ramdisk for all hosts with --deploy-iso-url, or --deploy-kernel-url and --deploy-ramdisk-url."
 	subscriptionText = "No subscription is made: no service of metalbus does that yet. Subscribe at the BMC."
 	claimText        = "HostClaims are not served here. Start the projector with --hostclaims."
 	switchText       = "Switches are not written into any configuration here. Start the projector with --ironic-networking-enabled."

@@ -177,11 +177,12 @@ type kind struct {
 
 func kinds() map[string]kind {
 	return map[string]kind{
-		"secrets":        {version: "v1", kind: "Secret"},
-		"events":         {version: "v1", kind: "Event"},
-		"leases":         {version: "coordination.k8s.io/v1", kind: "Lease"},
-		"baremetalhosts": {version: "metal3.io/v1alpha1", kind: "BareMetalHost", hasStatus: true},
-		"hardwaredata":   {version: "metal3.io/v1alpha1", kind: "HardwareData"},
+		"secrets":               {version: "v1", kind: "Secret"},
+		"events":                {version: "v1", kind: "Event"},
+		"leases":                {version: "coordination.k8s.io/v1", kind: "Lease"},
+		"baremetalhosts":        {version: "metal3.io/v1alpha1", kind: "BareMetalHost", hasStatus: true},
+		"hardwaredata":          {version: "metal3.io/v1alpha1", kind: "HardwareData"},
+		"preprovisioningimages": {version: "metal3.io/v1alpha1", kind: "PreprovisioningImage", hasStatus: true},
 	}
 }
 

@@ -98,6 +98,25 @@ func (u User) Update(o client.Object) {
 	}
 }
 
+// ChangeStatusOf edits the status of the object of that name, as it is by then, again
+// if somebody else does so meanwhile.
+func (u User) ChangeStatusOf(o client.Object, edit func()) {
+	u.tb.Helper()
+	for {
+		if !u.Read(o) {
+			u.tb.Fatalf("%T %s is gone", o, o.GetName())
+		}
+		edit()
+		err := u.client.Status().Update(u.tb.Context(), o)
+		if err == nil {
+			return
+		}
+		if !apierrors.IsConflict(err) {
+			u.tb.Fatal(err)
+		}
+	}
+}
+
 // Delete deletes the object of that name.
 func (u User) Delete(o client.Object) {
 	u.tb.Helper()
