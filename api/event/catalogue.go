@@ -74,6 +74,8 @@ func plainFacts() map[Kind][]FactInfo {
 			{SectionPower, OffAbandoned, "The host had to go before it could be powered off."},
 			{SectionPower, FaultChanged, "The backend lost control of the host's power, or has it again."},
 			{SectionPower, HealthChanged, "The hardware's own health report changed."},
+			{SectionPower, MaintenanceChanged, "Somebody had the backend leave the host alone, or ended that."},
+			{SectionPower, StateChanged, "Somebody brought the host to a state of the backend that is not such a host's, or back."},
 		},
 	}
 }

@@ -178,7 +178,11 @@ const (
 	FaultChanged  = "fault.changed"  // the backend can or cannot control the host's power
 	RebootServed  = "reboot.served"  // the host was off already when a reboot was asked for
 	HealthChanged = "health.changed" // the hardware's own health report changed
-	OffAbandoned  = "off.abandoned"  // the host had to go before it could be powered off
+
+	MaintenanceChanged = "maintenance.changed" // somebody had the backend leave the host alone, or ended that
+	StateChanged       = "state.changed"       // the backend has the host in a state that is not the host's, or no longer
+
+	OffAbandoned = "off.abandoned" // the host had to go before it could be powered off
 )
 
 // Power is whether the host is on.
@@ -198,4 +202,13 @@ type Power struct {
 	Fault string `json:"fault,omitempty"`
 	// Health is OK, Warning, Critical, or "" while unknown.
 	Health string `json:"health,omitempty"`
+	// Maintenance is why somebody else has the backend leave the host alone, ""
+	// while nobody does.
+	Maintenance string `json:"maintenance,omitempty"`
+	// Astray is the state in which the backend has the host, if somebody else
+	// brought it there and it is not that of such a host, "" if all is well.
+	Astray string `json:"astray,omitempty"`
+	// Suspect is who is thought to have made the last change of power, maintenance
+	// or state, "" if that was metalbus.
+	Suspect string `json:"suspect,omitempty"`
 }

@@ -15,7 +15,7 @@ import (
 // parseConditions reads what a line waits for: all of it must hold at once.
 //
 //	state=S opstatus=S error=TYPE message~TEXT count=N count>=N attempts=N
-//	on off op=KIND idle settled detached adopted lost
+//	on off op=KIND idle settled detached adopted lost maintained astray undisturbed
 //	fact=SECTION.FACT     the newest fact of its section
 //	Ready=False/Error     a condition of the status, by status and reason
 //	progress~TEXT         the message of the condition Progressing
@@ -97,13 +97,16 @@ func parseCondition(word string) (ofHost, ofObject, error) {
 
 func plainConditions() map[string]ofHost {
 	return map[string]ofHost{
-		"on":       func(h lifecycle.Host) bool { return h.Power.On != nil && *h.Power.On },
-		"off":      func(h lifecycle.Host) bool { return h.Power.On != nil && !*h.Power.On },
-		"idle":     func(h lifecycle.Host) bool { op, _ := h.Op(); return op == nil },
-		"settled":  settled,
-		"detached": func(h lifecycle.Host) bool { return h.Registration.Detached },
-		"lost":     func(h lifecycle.Host) bool { return h.Registration.Lost },
-		"adopted":  func(h lifecycle.Host) bool { return h.Registration.Adopted == h.Registration.Node },
+		"on":          func(h lifecycle.Host) bool { return h.Power.On != nil && *h.Power.On },
+		"off":         func(h lifecycle.Host) bool { return h.Power.On != nil && !*h.Power.On },
+		"idle":        func(h lifecycle.Host) bool { op, _ := h.Op(); return op == nil },
+		"settled":     settled,
+		"detached":    func(h lifecycle.Host) bool { return h.Registration.Detached },
+		"maintained":  func(h lifecycle.Host) bool { return h.Power.Maintenance != "" },
+		"astray":      func(h lifecycle.Host) bool { return h.Power.Astray != "" },
+		"undisturbed": func(h lifecycle.Host) bool { return len(lifecycle.Behind(h)) == 0 },
+		"lost":        func(h lifecycle.Host) bool { return h.Registration.Lost },
+		"adopted":     func(h lifecycle.Host) bool { return h.Registration.Adopted == h.Registration.Node },
 	}
 }
 

@@ -77,6 +77,12 @@ func (m *fixtureMachine) fault(words []string) (heal func(), err error) {
 			return m.mine(h) && h.Intent.Spec.Image != nil && h.Intent.Spec.Image.Checksum == words[1]
 		}
 		return w.Inject(fixture.Fault{If: bad, Kind: event.Deploy, At: fixture.AtEnd, Problem: problem(event.Deploy, event.ClassImage, words[2])}), nil
+	case "maintenance":
+		w.Change(m.uid, func(x *fixture.Machine) { x.Maintenance = "maintenance, " + words[1] })
+		return func() { w.Change(m.uid, func(x *fixture.Machine) { x.Maintenance = "" }) }, nil
+	case "node":
+		w.Change(m.uid, func(x *fixture.Machine) { x.Astray = words[1] })
+		return func() { w.Change(m.uid, func(x *fixture.Machine) { x.Astray = "" }) }, nil
 	case "power":
 		w.Change(m.uid, func(x *fixture.Machine) { x.On = words[1] == "on" })
 		return func() {}, nil

@@ -148,6 +148,10 @@ func (m *ironicMachine) fault(words []string) (heal func(), err error) {
 	case "lost":
 		m.ironic.Forget()
 		return func() {}, nil
+	case "maintenance":
+		return m.force(func(s *ironictest.State) { s.Maintenance, s.MaintenanceReason = true, words[1] })
+	case "node":
+		return m.force(func(s *ironictest.State) { s.Provision = words[1] })
 	case "power":
 		m.machine.SetPower(words[1] == "on")
 		return func() {}, nil
@@ -175,6 +179,23 @@ func (m *ironicMachine) fault(words []string) (heal func(), err error) {
 	}
 	m.machine.SetFaults(f)
 	return func() { m.machine.SetFaults(was) }, nil
+}
+
+// force is somebody else's hand in Ironic's records.
+func (m *ironicMachine) force(change func(*ironictest.State)) (heal func(), err error) {
+	name := namespace + "~" + m.machine.Spec().Name
+	n, ok := m.ironic.Node(name)
+	if !ok {
+		return nil, fmt.Errorf("there is no node %s", name)
+	}
+	was := ironictest.State{Provision: fmt.Sprint(n["provision_state"]), Power: fmt.Sprint(n["power_state"])}
+	s := was
+	change(&s)
+	return func() {
+		if err := m.ironic.Force(name, was); err != nil {
+			m.t.Error(err)
+		}
+	}, m.ironic.Force(name, s)
 }
 
 // fail: <kind> <class> [times] "message". Ironic itself says what kind of failure

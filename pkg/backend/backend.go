@@ -44,4 +44,15 @@ type PowerState struct {
 	Fault string
 	// Health is OK, Warning, Critical or "".
 	Health string
+	// Maintenance is why somebody has the backend leave the host alone, "" if
+	// nobody has, or it was metalbus.
+	Maintenance string
+	// Astray is the state in which the backend has the host, if neither the host
+	// nor an operation on it explains that, "" if one does.
+	Astray string
+	// Passing: the backend is on its way from there to another state.
+	Passing bool
+	// Others says who else has a hand in the host through the backend, "" if
+	// nobody has.
+	Others string
 }

@@ -47,6 +47,9 @@ type Node struct {
 	Protected       bool   `json:"protected"`
 	ProtectedReason string `json:"protected_reason"`
 	ParentNode      string `json:"parent_node"`
+	// Owner and Lessee are projects, or whatever else Ironic was told.
+	Owner  string `json:"owner"`
+	Lessee string `json:"lessee"`
 
 	// CreatedAt and UpdatedAt are not told in listings.
 	CreatedAt            time.Time `json:"created_at"`
@@ -98,7 +101,7 @@ func (v Version) fields() []string {
 
 // restFields are what is asked of nodes that nothing is being done to.
 func (v Version) restFields() []string {
-	all := []string{"uuid", "name", "provision_state", "power_state", "target_power_state", "fault", "maintenance", "maintenance_reason", "last_error"}
+	all := []string{"uuid", "name", "provision_state", "power_state", "target_power_state", "fault", "maintenance", "maintenance_reason", "last_error", "owner", "lessee"}
 	return slices.Concat(all, v.fieldsOf(map[Feature]string{FeatureParent: "parent_node", FeatureHealth: "health"}))
 }
 

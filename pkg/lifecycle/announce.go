@@ -51,6 +51,9 @@ func Announce(before, after Host, section event.Section, fact string) []Announce
 	if text := stallNews(before, after, section); text != nil {
 		return []Announcement{*text}
 	}
+	if text := foreignNews(after, fact); section == event.SectionPower && text != nil {
+		return []Announcement{*text}
+	}
 	if text := startNews(before, after, image); text != nil {
 		return []Announcement{*text}
 	}

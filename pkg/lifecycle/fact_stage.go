@@ -246,8 +246,8 @@ func (Forgiven) apply(h *Host, _ time.Time) {
 
 // Observed says what a look at the host's power found.
 type Observed struct {
-	// What changed: event.PowerChanged, event.FaultChanged or
-	// event.HealthChanged, the first of them that did.
+	// What changed: event.PowerChanged, event.FaultChanged, event.MaintenanceChanged,
+	// event.StateChanged or event.HealthChanged, the first of them that did.
 	What string
 	// On is nil while unknown.
 	On *bool
@@ -255,10 +255,15 @@ type Observed struct {
 	Fault string
 	// Health is the hardware's own report: OK, Warning, Critical or "".
 	Health string
+	// Maintenance and Astray are as in event.Power.
+	Maintenance, Astray string
+	// Suspect is who is thought to have done it, "" if that was metalbus.
+	Suspect string
 }
 
 func (Observed) Section() event.Section { return event.SectionPower }
 func (f Observed) Name() string         { return f.What }
+func (f Observed) change() event.Change { return event.Change{Message: foreignText(f)} }
 func (f Observed) apply(h *Host, at time.Time) {
 	p := &h.Power
 	if f.What == event.PowerChanged && f.On != nil {
@@ -267,7 +272,7 @@ func (f Observed) apply(h *Host, at time.Time) {
 			succeed(&p.Work)
 		}
 	}
-	p.Fault, p.Health = f.Fault, f.Health
+	p.Fault, p.Health, p.Maintenance, p.Astray, p.Suspect = f.Fault, f.Health, f.Maintenance, f.Astray, f.Suspect
 }
 
 // Switched says that a power operation brought the host to what was wanted.
@@ -280,6 +285,7 @@ func (Switched) Section() event.Section { return event.SectionPower }
 func (f Switched) Name() string         { return f.Kind.Fact(event.Succeeded) }
 func (f Switched) apply(h *Host, at time.Time) {
 	succeed(&h.Power.Work)
+	h.Power.Suspect = ""
 	found(h, f.On, at)
 	if f.Kind == event.Reboot {
 		h.Power.Handled = rebootIDs(h.Intent)

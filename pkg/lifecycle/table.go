@@ -186,7 +186,7 @@ func powerRows() []Row {
 	}
 	steady := states{available, provisioned, externally}
 	return []Row{
-		{From: knownStates(), Section: s, Facts: []string{event.PowerChanged, event.FaultChanged, event.HealthChanged}, Why: "what was observed"},
+		{From: knownStates(), Section: s, Facts: []string{event.PowerChanged, event.FaultChanged, event.MaintenanceChanged, event.StateChanged, event.HealthChanged}, Why: "what was observed"},
 		{From: knownStates(), Section: s, Facts: []string{event.RebootServed}, Why: "the host was off already when the reboot was asked for"},
 		{From: steady, Section: s, Facts: work(event.PowerOn), When: func(h Host) bool { return stays(h) && h.Intent.Spec.Online }, Why: "the host is to be online"},
 		{From: steady, Section: s, Facts: append(work(event.PowerOff), work(event.Reboot)...), When: func(h Host) bool { return stays(h) && WantsOff(h) }, Why: "the host is not to be online, or a reboot is asked for"},

@@ -89,7 +89,7 @@ func namedHost(ctx context.Context, log hostLog, name string) (lifecycle.Host, e
 
 // explain tells how the host is, paragraph by paragraph.
 func (p page) explain(out io.Writer, st styles) error {
-	parts := []string{p.howItIs(st), p.whatWentWrong(st), p.whatItWaitsFor(), p.whatHelps(), p.whatIsShown(), p.whatHappened(st)}
+	parts := []string{p.howItIs(st), p.whatWentWrong(st), p.whatOthersDid(), p.whatItWaitsFor(), p.whatHelps(), p.whatIsShown(), p.whatHappened(st)}
 	parts = slices.DeleteFunc(parts, func(text string) bool { return text == "" })
 	_, err := io.WriteString(out, strings.Join(parts, "\n"))
 	return err
@@ -150,6 +150,15 @@ func (p page) lastFailure() *record {
 		}
 	}
 	return nil
+}
+
+// whatOthersDid is what somebody else has done that is still so.
+func (p page) whatOthersDid() string {
+	var b strings.Builder
+	for _, text := range lifecycle.Behind(p.host) {
+		b.WriteString("Behind our back: " + sentence(text) + "\n")
+	}
+	return b.String()
 }
 
 func (p page) whatItWaitsFor() string {

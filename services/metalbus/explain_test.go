@@ -123,3 +123,18 @@ func TestAFailureThatIsOverIsTold(t *testing.T) {
 		t.Errorf("the failure is over:\n%s", out)
 	}
 }
+
+func TestWhatOthersDidIsExplained(t *testing.T) {
+	d := newDesk(t)
+	d.append("uid-1", lifecycle.Observed{What: event.MaintenanceChanged, Maintenance: "maintenance, new fans", Suspect: "another client of Ironic"})
+	awaitHistory(t, d.bus, 13)
+	_, out, _ := d.run("explain", "host", "sim-1")
+	for _, want := range []string{
+		"Behind our back: the backend is to leave the host alone (maintenance, new fans).\n",
+		"power.maintenance.changed: the backend is to leave the host alone (maintenance, new fans), which metalbus did not do; suspected is another client of Ironic",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+}

@@ -84,9 +84,16 @@ func stop(h lifecycle.Host, reason string) lifecycle.Step {
 	return lifecycle.Nothing{}
 }
 
+// found is what a look found.
+type found struct {
+	backend.PowerState
+	// ours: an operation of ours may be why it is other than it was known.
+	ours bool
+}
+
 // compare says what a look at the power means: a fact to be recorded, a task,
 // or nothing for now.
-func compare(h lifecycle.Host, now backend.PowerState) (lifecycle.Task, lifecycle.Step) {
+func compare(h lifecycle.Host, now found) (lifecycle.Task, lifecycle.Step) {
 	want := wanted(h)
 	op := h.Power.Op
 	switch {
@@ -94,8 +101,8 @@ func compare(h lifecycle.Host, now backend.PowerState) (lifecycle.Task, lifecycl
 		return lifecycle.Task{}, stop(h, "the opposite is wanted now")
 	case op != nil:
 		return lifecycle.Task{Kind: op.Kind, Mode: op.Mode, Reason: op.Reason}, nil
-	case changed(h.Power, now) != "":
-		return record(lifecycle.Observed{What: changed(h.Power, now), On: now.On, Fault: now.Fault, Health: now.Health})
+	case changed(h.Power, now.PowerState) != "":
+		return record(observed(h.Power, now))
 	case now.On != nil && !*now.On && unserved(h):
 		return record(lifecycle.Served{})
 	case now.On == nil || now.Fault != "":
@@ -125,11 +132,54 @@ func changed(was event.Power, now backend.PowerState) string {
 		return event.PowerChanged
 	case now.Fault != was.Fault:
 		return event.FaultChanged
+	case now.Maintenance != was.Maintenance:
+		return event.MaintenanceChanged
+	case now.Astray != was.Astray && (!now.Passing || was.Astray == ""): // on its way it goes through several
+		return event.StateChanged
 	case now.Health != was.Health:
 		return event.HealthChanged
 	default:
 		return ""
 	}
+}
+
+// observed is the fact that something is other than it was known: one thing at a
+// time, so that each is told.
+func observed(was event.Power, now found) lifecycle.Observed {
+	f := lifecycle.Observed{
+		What: changed(was, now.PowerState), On: now.On, Fault: now.Fault, Health: now.Health, Maintenance: was.Maintenance, Astray: was.Astray,
+	}
+	others := now.Others
+	if others == "" {
+		others = "another client of its backend"
+	}
+	switch f.What {
+	case event.PowerChanged:
+		if was.On != nil && !now.ours {
+			f.Suspect = suspects(now)
+		}
+	case event.MaintenanceChanged:
+		if f.Maintenance = now.Maintenance; f.Maintenance != "" || !now.ours {
+			f.Suspect = others
+		}
+	case event.StateChanged:
+		if f.Astray = now.Astray; f.Astray != "" || !now.ours {
+			f.Suspect = others
+		}
+	}
+	return f
+}
+
+// suspects are who may have changed the power of a machine.
+func suspects(now found) string {
+	text := "somebody at the machine or its BMC"
+	if !*now.On {
+		text = "its own system, " + text
+	}
+	if now.Others != "" {
+		text += ", or " + now.Others
+	}
+	return text
 }
 
 func record(f lifecycle.Fact) (lifecycle.Task, lifecycle.Step) {

@@ -113,7 +113,7 @@ func TestCompare(t *testing.T) {
 		"somebody else did what we could not":         {host(event.Deployed, known(true), failed(2)), backend.PowerState{On: &on}, "record on.succeeded"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			task, step := compare(c.host, c.now)
+			task, step := compare(c.host, found{PowerState: c.now})
 			if got := text(task, step); got != c.want {
 				t.Errorf("compared to %q, want %q", got, c.want)
 			}

@@ -26,11 +26,12 @@ type Powermonitor struct {
 	backends Backends
 	now      func() time.Time
 	every    time.Duration
+	calm     *calm
 }
 
 // New is a Powermonitor on the given backends and clock.
 func New(b Backends, now func() time.Time, cfg Config) *Powermonitor {
-	return &Powermonitor{backends: b, now: now, every: cfg.Every}
+	return &Powermonitor{backends: b, now: now, every: cfg.Every, calm: newCalm()}
 }
 
 // Section is the power section.
@@ -59,12 +60,16 @@ func (p *Powermonitor) Step(ctx context.Context, h lifecycle.Host) (lifecycle.St
 
 // compare reads the power of a host at rest, unless it is being switched.
 func (p *Powermonitor) compare(ctx context.Context, h lifecycle.Host) (lifecycle.Step, error) {
-	var now backend.PowerState
+	var now found
 	if h.Power.Op == nil {
 		var err error
-		if now, err = p.backends.Power(ctx, h); err != nil {
+		if now.PowerState, err = p.backends.Power(ctx, h); err != nil {
 			return nil, err
 		}
+		now.ours = p.calm.broken(h, p.now())
+	}
+	if h.Power.Op == nil && changed(h.Power, now.PowerState) == "" {
+		p.calm.note(h, p.now())
 	}
 	task, step := compare(h, now)
 	if task.Kind == "" {

@@ -3,8 +3,11 @@ package ironic
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/metalbus/metalbus/api/event"
 	"github.com/metalbus/metalbus/api/v1alpha1"
 	"github.com/metalbus/metalbus/pkg/backend"
 	"github.com/metalbus/metalbus/pkg/ironic"
@@ -30,13 +33,13 @@ func (b *Backend) Power(ctx context.Context, h lifecycle.Host) (backend.PowerSta
 	case errors.Is(err, ironic.ErrNoNode):
 		return backend.PowerState{}, lifecycle.ErrUnregistered
 	case errors.Is(err, ironic.ErrHidden):
-		s := powerState(n)
-		s.Fault = err.Error()
+		s := powerState(h, n)
+		s.Fault, s.Maintenance, s.Astray = err.Error(), h.Power.Maintenance, h.Power.Astray
 		return s, nil
 	case err != nil:
 		return backend.PowerState{}, err
 	}
-	return powerState(n), nil
+	return powerState(h, n), nil
 }
 
 // forgetAfter bounds what is kept of hosts that are not looked at any more.
@@ -65,8 +68,9 @@ func (b *Backend) since(h lifecycle.Host) time.Time {
 
 // powerState is what a node tells of its machine's power. A machine on its way has
 // not arrived.
-func powerState(n ironic.Node) backend.PowerState {
-	s := backend.PowerState{Health: n.Health}
+func powerState(h lifecycle.Host, n ironic.Node) backend.PowerState {
+	s := backend.PowerState{Health: n.Health, Maintenance: maintenance(n), Astray: astray(h, n), Others: others(n)}
+	s.Passing = s.Astray != "" && (ironic.Busy(n.ProvisionState) || ironic.Waiting(n.ProvisionState))
 	switch n.PowerState {
 	case ironic.PowerOn:
 		on := true
@@ -82,6 +86,60 @@ func powerState(n ironic.Node) backend.PowerState {
 		}
 	}
 	return s
+}
+
+// maintenance is why somebody has Ironic leave the node alone, "" if nobody has. What
+// we asked for, or Ironic decided by itself, is somebody's neither.
+func maintenance(n ironic.Node) string {
+	switch {
+	case !n.Maintenance || n.Fault != "" || ours(n.MaintenanceReason):
+		return ""
+	case n.MaintenanceReason == "":
+		return "maintenance, without a reason"
+	default:
+		return "maintenance, " + ironic.Scrub(n.MaintenanceReason)
+	}
+}
+
+// astray is the node's state if it is not one in which a host at rest leaves it, and
+// nothing that we have tried explains it.
+func astray(h lifecycle.Host, n ironic.Node) string {
+	stage, usual := lifecycle.Stage(h), []string{ironic.StateActive}
+	if !lifecycle.Used(stage) { // an inspection that is no longer wanted leaves what it leaves
+		usual = []string{
+			ironic.StateAvailable, ironic.StateManageable, ironic.StateInspecting, ironic.StateInspectWait, ironic.StateInspectFailed, ironic.StateVerifying,
+		}
+	}
+	if n.ProvisionState == "" || !lifecycle.AtRest(stage) || slices.Contains(usual, n.ProvisionState) || tried(h) {
+		return ""
+	}
+	return n.ProvisionState
+}
+
+// tried reports whether an operation of ours is under way on the host, or has left
+// its node where it did not want to.
+func tried(h lifecycle.Host) bool {
+	op, _ := h.Op()
+	problem := h.Registration.Problem != nil || h.Inspection.Problem != nil || h.Provisioning.Problem != nil
+	service := strings.HasPrefix(h.Newest(event.SectionProvisioning).Fact, string(event.Service)+".")
+	return op != nil || problem || service || lifecycle.Unadopted(h)
+}
+
+// others is who else may do something with the node.
+func others(n ironic.Node) string {
+	text := "another client of Ironic"
+	switch {
+	case n.Owner != "" && n.Lessee != "":
+		text += " (the node is owned by " + ironic.Scrub(n.Owner) + " and leased to " + ironic.Scrub(n.Lessee) + ")"
+	case n.Owner != "":
+		text += " (the node is owned by " + ironic.Scrub(n.Owner) + ")"
+	case n.Lessee != "":
+		text += " (the node is leased to " + ironic.Scrub(n.Lessee) + ")"
+	}
+	if ironic.Failed(n.ProvisionState) && n.LastError != "" {
+		text += "; Ironic says: " + ironic.Scrub(n.LastError)
+	}
+	return text
 }
 
 // Fleet is all nodes of this Ironic at rest: states, power, faults and health. It
