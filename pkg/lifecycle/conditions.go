@@ -114,7 +114,7 @@ func WaitsFor(h Host) string {
 		return Message(*p)
 	case h.Intent.Credentials.Name != "" && h.Intent.Credentials.Version == "" && !h.Registration.Registered:
 		return fmt.Sprintf("waits for the Secret %s/%s", h.Intent.Credentials.Namespace, h.Intent.Credentials.Name)
-	case awaitsRamdisk(h) && (op == nil || op.Step == ""):
+	case AwaitsRamdisk(h) && (op == nil || op.Step == ""):
 		return "waits for " + h.Intent.Ramdisk.Waits
 	case op != nil:
 		return waitsForOp(*op)
@@ -123,9 +123,9 @@ func WaitsFor(h Host) string {
 	}
 }
 
-// awaitsRamdisk reports whether the host cannot boot what it has to boot next, as
+// AwaitsRamdisk reports whether the host cannot boot what it has to boot next, as
 // that is not there yet.
-func awaitsRamdisk(h Host) bool {
+func AwaitsRamdisk(h Host) bool {
 	spec := h.Intent.Spec
 	if r := h.Intent.Ramdisk; r == nil || r.Waits == "" || !h.Registration.Registered || Apart(h) {
 		return false

@@ -209,6 +209,7 @@ func unblocks(h lifecycle.Host) []string {
 	for _, r := range i.Reboots {
 		add(r.Key != "" && lifecycle.WantsOff(h), "the client that set the annotation %s/%s taking it away again: until then the host is kept off", v1alpha1.RebootAnnotationPrefix, r.Key)
 	}
+	add(lifecycle.AwaitsRamdisk(h), "its PreprovisioningImage being ready, whose status says how far it is; see also the log of whoever builds it")
 	add(lifecycle.Waiting(h) != nil, "a slot that gets free; it is its turn then by itself")
 	if lifecycle.Problem(h) != nil {
 		add(true, "a change of its spec or of its Secret: it is tried at once with that")

@@ -35,6 +35,9 @@ func TestWhatGetsAHostGoing(t *testing.T) {
 		"in a queue": {func(h *lifecycle.Host) {
 			h.Provisioning.Phase, h.Inspection.Done, h.Inspection.Waiting = event.Unprepared, false, &event.Waiting{Kind: event.Inspect, Position: 3}
 		}, []string{"a slot"}},
+		"its image": {func(h *lifecycle.Host) {
+			h.Provisioning.Phase, h.Intent.Ramdisk = event.Deploying, &event.RamdiskWish{Waits: "the image"}
+		}, []string{"its PreprovisioningImage being ready"}},
 		"a problem": {func(h *lifecycle.Host) { h.Registration.Problem = wrong }, []string{"a change of its spec", v1alpha1.RetryAnnotation}},
 		"stalled":   {func(h *lifecycle.Host) { h.Power.Stalled = &event.Stall{Message: "no answer"} }, []string{"being back"}},
 		"a deletion that fails": {func(h *lifecycle.Host) {

@@ -76,6 +76,7 @@ func TestWhatOthersDo(t *testing.T) {
 		"maintenance":                    {host(event.Deployed, known(true)), found{PowerState: backend.PowerState{On: &on, Maintenance: "x", Others: ironic}, ours: true}, observed(event.MaintenanceChanged, &on, "x", "", ironic)},
 		"its end":                        {host(event.Deployed, known(true), theirs("x", "")), found{PowerState: backend.PowerState{On: &on}}, observed(event.MaintenanceChanged, &on, "", "", somebody)},
 		"its end by us":                  {host(event.Deployed, known(true), theirs("x", "")), found{PowerState: backend.PowerState{On: &on}, ours: true}, observed(event.MaintenanceChanged, &on, "", "", "")},
+		"its end with its node":          {host(event.Deployed, known(true), theirs("x", "")), found{PowerState: backend.PowerState{On: &on}, anew: true}, observed(event.MaintenanceChanged, &on, "", "", "")},
 		"a state":                        {host(event.Deployed, known(true)), found{PowerState: backend.PowerState{On: &on, Astray: "deleting", Passing: true, Others: ironic}}, observed(event.StateChanged, &on, "", "deleting", ironic)},
 		"a state on its way":             {host(event.Deployed, known(true), theirs("", "deleting")), found{PowerState: backend.PowerState{On: &on, Astray: "cleaning", Passing: true}}, lifecycle.Observed{}},
 		"a state that it came to":        {host(event.Deployed, known(true), theirs("", "deleting")), found{PowerState: backend.PowerState{On: &on, Astray: "available", Others: ironic}}, observed(event.StateChanged, &on, "", "available", ironic)},

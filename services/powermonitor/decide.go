@@ -89,6 +89,8 @@ type found struct {
 	backend.PowerState
 	// ours: an operation of ours may be why it is other than it was known.
 	ours bool
+	// anew: the node may be another one than that it was seen by.
+	anew bool
 }
 
 // compare says what a look at the power means: a fact to be recorded, a task,
@@ -159,11 +161,11 @@ func observed(was event.Power, now found) lifecycle.Observed {
 			f.Suspect = suspects(now)
 		}
 	case event.MaintenanceChanged:
-		if f.Maintenance = now.Maintenance; f.Maintenance != "" || !now.ours {
+		if f.Maintenance = now.Maintenance; f.Maintenance != "" || (!now.ours && !now.anew) {
 			f.Suspect = others
 		}
 	case event.StateChanged:
-		if f.Astray = now.Astray; f.Astray != "" || !now.ours {
+		if f.Astray = now.Astray; f.Astray != "" || (!now.ours && !now.anew) {
 			f.Suspect = others
 		}
 	}

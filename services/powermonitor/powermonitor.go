@@ -66,7 +66,7 @@ func (p *Powermonitor) compare(ctx context.Context, h lifecycle.Host) (lifecycle
 		if now.PowerState, err = p.backends.Power(ctx, h); err != nil {
 			return nil, err
 		}
-		now.ours = p.calm.broken(h, p.now())
+		now.ours, now.anew = p.calm.broken(h, p.now()), h.Newest(event.SectionRegistration).Rev > h.Newest(event.SectionPower).Rev
 	}
 	if h.Power.Op == nil && changed(h.Power, now.PowerState) == "" {
 		p.calm.note(h, p.now())

@@ -39,6 +39,8 @@ type site struct {
 	uids map[string]string
 	// ramdisks are the settings of hosts' own images.
 	ramdisks preprov.Config
+	// unlisted: they cannot be listed.
+	unlisted bool
 	// projector is the replica that was started last.
 	projector *projector.Projector
 }
@@ -68,6 +70,9 @@ func (s *site) start(identity string) (stop func()) {
 			s.Fatal(err)
 		}
 		o.Ramdisks, o.Leading = images, []projector.Part{images.Run}
+	}
+	if s.unlisted {
+		o.Ramdisks = unlisted{}
 	}
 	s.projector = projector.New(s.cfg, c, s.bus, o)
 	p, done := s.projector, make(chan struct{})

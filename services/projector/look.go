@@ -134,8 +134,8 @@ func (p *Projector) surroundings(ctx context.Context, o *v1alpha1.BareMetalHost,
 	return o, s, err
 }
 
-// ramdisk is what the host is to boot. While that is not known it stays what it
-// was. The versions take it in.
+// ramdisk is what the host is to boot. While that is not known it stays what it was,
+// but for hosts that had none: they wait. The versions take it in.
 func (p *Projector) ramdisk(o *v1alpha1.BareMetalHost, h lifecycle.Host, versions map[string]string) *event.RamdiskWish {
 	if p.ramdisks == nil {
 		return nil
@@ -143,6 +143,9 @@ func (p *Projector) ramdisk(o *v1alpha1.BareMetalHost, h lifecycle.Host, version
 	w, known := p.ramdisks.Wish(o, versions[o.Spec.PreprovisioningNetworkDataName])
 	if !known {
 		versions[keyOfRamdisk] = "unknown"
+		if h.Intent.Ramdisk == nil {
+			return &event.RamdiskWish{Waits: "the PreprovisioningImages to be listed"}
+		}
 		return h.Intent.Ramdisk
 	}
 	versions[keyOfRamdisk] = encode(w)

@@ -51,3 +51,22 @@ func TestAHostBootsAnImageOfItsOwn(t *testing.T) {
 	})
 	s.loaded("host-a", "it is booted again", boots)
 }
+
+// Until the images have been listed a new host waits for them, and does not boot
+// what is there for all.
+func TestImagesThatAreNotListedYet(t *testing.T) {
+	s := newSite(t)
+	s.unlisted = true
+	s.start("a")
+	s.apply("host-a")
+	if w := s.known("host-a").Intent.Ramdisk; w == nil || w.Waits == "" {
+		t.Errorf("the host boots %+v", w)
+	}
+}
+
+// unlisted are images that nobody knows of yet.
+type unlisted struct{}
+
+func (unlisted) Wish(*v1alpha1.BareMetalHost, string) (w event.RamdiskWish, known bool) {
+	return w, false
+}
