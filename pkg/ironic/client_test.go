@@ -391,10 +391,13 @@ func TestEmptyAnswers(t *testing.T) {
 	for what, do := range map[string]func(c *ironic.Client) error{
 		"a node":    func(c *ironic.Client) error { _, err := c.Get(t.Context(), uuid1); return err },
 		"the fleet": func(c *ironic.Client) error { _, err := c.Fleet(t.Context()); return err },
-		"ports":     func(c *ironic.Client) error { _, err := c.Ports(t.Context(), uuid1); return err },
-		"a port":    func(c *ironic.Client) error { _, _, err := c.PortOf(t.Context(), "00:00:5e:00:53:01"); return err },
-		"settings":  func(c *ironic.Client) error { _, err := c.BIOS(t.Context(), uuid1); return err },
-		"a patch":   func(c *ironic.Client) error { _, err := c.Update(t.Context(), uuid1, ironic.Patch{}); return err },
+		"ports":     func(c *ironic.Client) error { _, err := ironic.NewReader(c).Ports(t.Context(), uuid1); return err },
+		"a port": func(c *ironic.Client) error {
+			_, _, err := ironic.NewReader(c).PortOf(t.Context(), "00:00:5e:00:53:01")
+			return err
+		},
+		"settings": func(c *ironic.Client) error { _, err := c.BIOS(t.Context(), uuid1); return err },
+		"a patch":  func(c *ironic.Client) error { _, err := c.Update(t.Context(), uuid1, ironic.Patch{}); return err },
 	} {
 		if err := do(a.client(nil)); !errors.Is(err, ironic.ErrNotReady) {
 			t.Errorf("%s: error %v, want ErrNotReady", what, err)

@@ -16,23 +16,11 @@ type Port struct {
 	MAC  string `json:"address"`
 }
 
-// PortOf is the port with a MAC address; ok is false if there is none. MAC
-// addresses are unique in an Ironic.
-func (c *Client) PortOf(ctx context.Context, mac string) (p Port, ok bool, err error) {
-	all, err := c.ports(ctx, url.Values{"address": {strings.ToLower(mac)}})
-	if err != nil || len(all) == 0 {
-		return Port{}, false, err
-	}
-	return all[0], true, nil
-}
+func portFields() []string { return []string{"uuid", "node_uuid", "address"} }
 
-// Ports are the ports of a node.
-func (c *Client) Ports(ctx context.Context, uuid string) ([]Port, error) {
-	return c.ports(ctx, url.Values{"node_uuid": {uuid}})
-}
-
+// ports are those that a query names: few enough for one page.
 func (c *Client) ports(ctx context.Context, query url.Values) ([]Port, error) {
-	query.Set("fields", "uuid,node_uuid,address")
+	query.Set("fields", strings.Join(portFields(), ","))
 	var list struct{ Ports []Port }
 	err := c.call(ctx, call{name: "list ports", do: func(ctx context.Context, s *gophercloud.ServiceClient) error {
 		list.Ports = nil

@@ -28,13 +28,14 @@ const (
 	worth = 5
 )
 
-// Reader reads nodes for many callers at once. A few reads are answered by single
+// Reader reads nodes and ports for many callers at once. A few reads are answered by single
 // requests at once. Where they come thick, they are gathered, and one listing
 // answers them all. Either begins after the caller asked: no answer is older than
 // its question.
 type Reader struct {
 	c     *Client
 	alone *rate.Limiter
+	ports *portReader
 
 	mu      sync.Mutex
 	waiting []*question
@@ -65,7 +66,7 @@ type answer struct {
 
 // NewReader is a Reader of a client's nodes.
 func NewReader(c *Client) *Reader {
-	return &Reader{c: c, alone: rate.NewLimiter(alone, alone)}
+	return &Reader{c: c, alone: rate.NewLimiter(alone, alone), ports: newPortReader(c)}
 }
 
 // Node is a node as it is now, by UUID or name. Of several of them the first that
@@ -121,9 +122,14 @@ func (r *Reader) join(ctx context.Context, q *question) {
 		return
 	}
 	r.planned = true
-	wait := max(gather, r.ended.Add(min(share*r.took, longestGather)).Sub(r.c.now()))
 	ctx = context.WithoutCancel(ctx) // the answer is for others too
-	time.AfterFunc(wait, func() { r.answerAll(ctx) })
+	time.AfterFunc(pauseBefore(r.c.now(), r.ended, r.took), func() { r.answerAll(ctx) })
+}
+
+// pauseBefore is for how long questions are gathered after a listing that ended then
+// and took so long.
+func pauseBefore(now, ended time.Time, took time.Duration) time.Duration {
+	return max(gather, ended.Add(min(share*took, longestGather)).Sub(now))
 }
 
 // answerAll answers those who wait. Who comes from now on waits for the next time.

@@ -236,7 +236,7 @@ func (b *Backend) withoutInventory(ctx context.Context, v view) (lifecycle.Outlo
 		return v.refuse(event.ClassInspection, "the inspection has ended, and Ironic keeps no inventory of it (its inspect interface is "+v.node.InspectInterface+")",
 			"Update Ironic, or set spec.inspectionMode to fast or disabled"), nil
 	}
-	ports, err := b.client.Ports(ctx, v.node.UUID)
+	ports, err := b.reader.Ports(ctx, v.node.UUID)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/metalbus/metalbus/api/event"
 	"github.com/metalbus/metalbus/api/v1alpha1"
 	backend "github.com/metalbus/metalbus/pkg/backend/ironic"
+	"github.com/metalbus/metalbus/pkg/ironic"
 	"github.com/metalbus/metalbus/pkg/ironic/ironictest"
 	"github.com/metalbus/metalbus/pkg/lifecycle"
 )
@@ -27,7 +28,7 @@ func (i inventories) Hardware(_ context.Context, h lifecycle.Host) (*v1alpha1.Ha
 // macs are the MAC addresses of the host's node.
 func (l *lab) macs(h lifecycle.Host) []string {
 	l.Helper()
-	ports, err := l.client.Ports(l.Context(), h.Registration.Node)
+	ports, err := ironic.NewReader(l.client).Ports(l.Context(), h.Registration.Node)
 	if err != nil {
 		l.Fatal(err)
 	}

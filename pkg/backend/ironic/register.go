@@ -81,7 +81,7 @@ func (b *Backend) newcomer(ctx context.Context, v view) (lifecycle.Outlook, erro
 // ownerOf is the node that has a port with a MAC address, one without UUID if there
 // is none.
 func (b *Backend) ownerOf(ctx context.Context, mac string) (ironic.Node, error) {
-	port, ok, err := b.client.PortOf(ctx, mac)
+	port, ok, err := b.reader.PortOf(ctx, mac)
 	if err != nil || !ok {
 		return ironic.Node{}, err
 	}
@@ -129,7 +129,7 @@ func (b *Backend) missingPorts(ctx context.Context, v view) ([]v1alpha1.NIC, err
 	if err != nil || len(wanted) == 0 {
 		return nil, err
 	}
-	have, err := b.client.Ports(ctx, v.node.UUID)
+	have, err := b.reader.Ports(ctx, v.node.UUID)
 	if err != nil {
 		return nil, err
 	}
