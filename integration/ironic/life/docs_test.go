@@ -17,6 +17,7 @@ import (
 	"github.com/metalbus/metalbus/pkg/assembly"
 	"github.com/metalbus/metalbus/pkg/backend/ironic"
 	"github.com/metalbus/metalbus/pkg/ironic/ironictest"
+	"github.com/metalbus/metalbus/pkg/kube/preprov"
 )
 
 // page is the page about Ironic.
@@ -48,9 +49,12 @@ func TestDocumentedFlags(t *testing.T) {
 	var b assembly.Backends
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	b.Bind(fs)
+	var images preprov.Config
+	projectors := pflag.NewFlagSet("", pflag.ContinueOnError)
+	images.Bind(projectors)
 	text := page(t)
 	for _, m := range regexp.MustCompile("`--([a-z0-9-]+)`").FindAllStringSubmatch(text, -1) {
-		if fs.Lookup(m[1]) == nil {
+		if fs.Lookup(m[1]) == nil && projectors.Lookup(m[1]) == nil {
 			t.Errorf("there is no flag --%s", m[1])
 		}
 	}
