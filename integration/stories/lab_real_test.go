@@ -54,7 +54,7 @@ func TestOnARealIronic(t *testing.T) {
 	if len(together)+len(alone) == 0 {
 		t.Fatalf("-real=%s: no story for a real Ironic has such a name", *onReal)
 	}
-	h := openTheatre(t, func(t *testing.T, s surroundings) lab {
+	h := openTheatre(t, false, func(t *testing.T, s surroundings) lab {
 		t.Helper()
 		return newRealLab(t, s, len(together)+len(alone), together, alone)
 	})

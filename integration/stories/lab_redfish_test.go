@@ -25,10 +25,11 @@ type redfishLab struct {
 
 func newRedfishLab(t *testing.T, s surroundings) lab {
 	t.Helper()
-	const phase = 15 * time.Millisecond
+	// A system hears a shutdown once it runs: a machine boots faster than a story goes on.
+	const phase, boot = 15 * time.Millisecond, time.Millisecond
 	sim := bmctest.Rack(t, bmcsim.Config{
 		Seed: "stories", Profiles: []string{bmcsim.Profiles()[0]},
-		Delays: bmcsim.Delays{PowerOn: phase, PowerOff: phase, Shutdown: phase, SelfTest: phase, Boot: phase, Task: phase},
+		Delays: bmcsim.Delays{PowerOn: phase, PowerOff: phase, Shutdown: phase, SelfTest: boot, Boot: boot, Task: phase},
 	})
 	l := &redfishLab{sim: sim, pool: bmctest.Pool(t, bmc.Config{FirstPause: 10 * time.Millisecond, LongestPause: 50 * time.Millisecond})}
 	limits := redfish.Limits{Power: time.Second, SoftOff: 300 * time.Millisecond, Boot: 5 * time.Second}
