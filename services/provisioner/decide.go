@@ -43,6 +43,8 @@ func onward(h lifecycle.Host, maxAttempts int) (lifecycle.Task, lifecycle.Step) 
 		return keep(h)
 	case v1alpha1.StateExternallyProvisioned:
 		return external(h)
+	case v1alpha1.StatePoweringOffBeforeDelete:
+		return eject(h)
 	default:
 		return stop(h, "the host is being deleted")
 	}
@@ -127,10 +129,33 @@ func deploy(h lifecycle.Host) (lifecycle.Task, lifecycle.Step) {
 
 // keep leaves a provisioned host alone until its user wants something else.
 func keep(h lifecycle.Host) (lifecycle.Task, lifecycle.Step) {
-	if !lifecycle.Unwanted(h) {
+	switch {
+	case media(h):
+		return task(event.Media, mediaReason(h))
+	case !lifecycle.Unwanted(h):
 		return stop(h, "the host is provisioned")
+	default:
+		return task(event.Undeploy, unwantedReason(h))
 	}
-	return task(event.Undeploy, unwantedReason(h))
+}
+
+// media reports whether the virtual CD is to be brought to what is wanted, or
+// is on its way there.
+func media(h lifecycle.Host) bool { return lifecycle.MediaDue(h) || h.Doing(event.Media) }
+
+func mediaReason(h lifecycle.Host) string {
+	if lifecycle.WantedMedia(h) == "" {
+		return "the virtual CD is to be empty"
+	}
+	return "the host is about to boot with its data image"
+}
+
+// eject empties the virtual CD of a host that is being deleted.
+func eject(h lifecycle.Host) (lifecycle.Task, lifecycle.Step) {
+	if media(h) {
+		return task(event.Media, mediaReason(h))
+	}
+	return stop(h, "the host is being deleted")
 }
 
 func unwantedReason(h lifecycle.Host) string {
@@ -146,6 +171,8 @@ func unwantedReason(h lifecycle.Host) string {
 
 func external(h lifecycle.Host) (lifecycle.Task, lifecycle.Step) {
 	switch {
+	case media(h):
+		return task(event.Media, mediaReason(h))
 	case !h.Intent.Spec.ExternallyProvisioned:
 		return record(lifecycle.LeftExternal{})
 	case h.Provisioning.Phase != event.External:
@@ -165,6 +192,8 @@ func undeploy(h lifecycle.Host, now time.Time) (lifecycle.Task, lifecycle.Step) 
 		return record(abandoned(h, unreachable(h)))
 	case lifecycle.Overdue(h, now):
 		return record(abandoned(h, "it took too long"))
+	case media(h) && !lifecycle.Orphaned(h):
+		return task(event.Media, mediaReason(h))
 	case p.Op != nil && (p.Op.Kind != event.Undeploy || lifecycle.Orphaned(h)):
 		return stop(h, "the disk is to be cleaned")
 	case p.Op == nil && !lifecycle.Reachable(h):

@@ -75,6 +75,8 @@ func done(h lifecycle.Host, t lifecycle.Task) lifecycle.Fact {
 		return lifecycle.Provisioned{}
 	case event.Undeploy:
 		return lifecycle.Deprovisioned{}
+	case event.Media:
+		return lifecycle.MediaSet{URL: lifecycle.WantedMedia(h)}
 	default:
 		return lifecycle.ReadyForImage{RAID: lifecycle.TargetRAID(h)}
 	}
