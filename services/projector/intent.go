@@ -28,7 +28,9 @@ type surroundings struct {
 	supplied supply
 	// ramdisk is what the host is to boot, nil if it has no image of its own.
 	ramdisk *event.RamdiskWish
-	now     time.Time
+	// ask puts what is asked beside the object into an intent; nil for nothing.
+	ask func(o *v1alpha1.BareMetalHost, before event.Intent, next *event.Intent)
+	now time.Time
 }
 
 // supply names hardware details in the data stream.
@@ -65,6 +67,9 @@ func intentOf(o *v1alpha1.BareMetalHost, s surroundings) event.Intent {
 	_, i.ForceDelete = o.Annotations[v1alpha1.ForceDeleteAnnotation]
 	if o.DeletionTimestamp != nil && s.before.Exists() { // a host is known before it leaves
 		i.DeletedAt = o.DeletionTimestamp.UTC()
+	}
+	if s.ask != nil {
+		s.ask(o, before, &i)
 	}
 	i.Spec, i.Invalid = specOf(o, s.before), faultOf(o)
 	if i.Invalid != nil {

@@ -112,7 +112,7 @@ func (p *Projector) follow(ctx context.Context, o *v1alpha1.BareMetalHost, h lif
 
 // surroundings claims what a host needs and finds what is known beside its object.
 func (p *Projector) surroundings(ctx context.Context, o *v1alpha1.BareMetalHost, h lifecycle.Host, g *glance) (*v1alpha1.BareMetalHost, surroundings, error) {
-	s := surroundings{before: h, now: p.now()}
+	s := surroundings{before: h, ask: p.wishes.Ask, now: p.now()}
 	var err error
 	if o.DeletionTimestamp == nil {
 		if o, err = p.kube.AddFinalizer(ctx, o); err != nil {
@@ -306,6 +306,7 @@ func (p *Projector) known(o *v1alpha1.BareMetalHost) map[string]string {
 		versions["/hardware"] = v
 	}
 	p.ramdisk(o, lifecycle.Host{}, versions)
+	versions["/wishes"] = p.wishes.Digest(o)
 	return versions
 }
 

@@ -61,6 +61,7 @@ type Projector struct {
 	leading []Part
 	// ramdisks is nil if no host has an image of its own.
 	ramdisks Ramdisks
+	wishes   Wishes
 }
 
 // Ramdisks say what hosts are to boot that each have an image of their own.
@@ -69,6 +70,30 @@ type Ramdisks interface {
 	// network is the version of the Secret with its network data.
 	Wish(o *v1alpha1.BareMetalHost, network string) (w event.RamdiskWish, known bool)
 }
+
+// Wishes are what objects beside a host ask of its machine.
+type Wishes interface {
+	// Ask puts what they ask of a host into its intent.
+	Ask(o *v1alpha1.BareMetalHost, before event.Intent, next *event.Intent)
+	// Digest tells apart what they ask.
+	Digest(o *v1alpha1.BareMetalHost) string
+	// Remember puts what they say of a host into the base that it is restored
+	// from; ok is false before they have been listed.
+	Remember(o *v1alpha1.BareMetalHost, b *event.Base) (ok bool)
+	// Show shows on them what became of it.
+	Show(ctx context.Context, o *v1alpha1.BareMetalHost, h lifecycle.Host) error
+	// Release lets go of them, since the host goes.
+	Release(ctx context.Context, o *v1alpha1.BareMetalHost) error
+}
+
+// nothing is asked beside the hosts.
+type nothing struct{}
+
+func (nothing) Ask(*v1alpha1.BareMetalHost, event.Intent, *event.Intent)            {}
+func (nothing) Digest(*v1alpha1.BareMetalHost) string                               { return "" }
+func (nothing) Remember(*v1alpha1.BareMetalHost, *event.Base) bool                  { return true }
+func (nothing) Show(context.Context, *v1alpha1.BareMetalHost, lifecycle.Host) error { return nil }
+func (nothing) Release(context.Context, *v1alpha1.BareMetalHost) error              { return nil }
 
 // Part is work that goes on until its context ends.
 type Part func(ctx context.Context) error
@@ -83,13 +108,18 @@ type Options struct {
 	Beside, Leading []Part
 	// Ramdisks is nil if no host has an image of its own.
 	Ramdisks Ramdisks
+	// Wishes are what is asked beside the hosts; nil for nothing.
+	Wishes Wishes
 }
 
 // New is a Projector between a cluster and a bus.
 func New(cfg Config, c *kube.Cluster, b Bus, o Options) *Projector {
+	if o.Wishes == nil {
+		o.Wishes = nothing{}
+	}
 	return &Projector{
 		cfg: cfg, kube: c, bus: b, log: o.Log, now: o.Now, metrics: newMetrics(o.Metrics), screens: newScreens(), looked: newLooked(),
-		beside: o.Beside, leading: o.Leading, ramdisks: o.Ramdisks,
+		beside: o.Beside, leading: o.Leading, ramdisks: o.Ramdisks, wishes: o.Wishes,
 	}
 }
 

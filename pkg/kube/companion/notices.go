@@ -47,10 +47,6 @@ func (n *notices) Run(ctx context.Context) error {
 	each(func() {
 		post(ctx, n, &v1alpha1.HostFirmwareComponents{}, &v1alpha1.HostFirmwareComponentsList{}, componentsNotice)
 	})
-	each(func() { post(ctx, n, &v1alpha1.DataImage{}, &v1alpha1.DataImageList{}, dataImageNotice) })
-	each(func() {
-		post(ctx, n, &v1alpha1.BMCEventSubscription{}, &v1alpha1.BMCEventSubscriptionList{}, subscriptionNotice)
-	})
 	if !n.cfg.Ramdisks.Enabled {
 		each(func() {
 			post(ctx, n, &v1alpha1.PreprovisioningImage{}, &v1alpha1.PreprovisioningImageList{}, ramdiskNotice)
