@@ -23,9 +23,11 @@ import (
 //	annotation=KEY no-annotation=KEY
 //	seen                  the power that is shown is that of the machine
 //
+// and those of wishCondition.
+//
 // What is settled or seen is so of the newest revision: an earlier one says
 // nothing of how things are now.
-func parseConditions(words []string, m view) (condition, error) {
+func parseConditions(words []string, m *site) (condition, error) {
 	var c condition
 	for _, w := range words {
 		c.now = c.now || w == "settled" || w == "seen"
@@ -33,6 +35,10 @@ func parseConditions(words []string, m view) (condition, error) {
 			c.host = both(c.host, func(h lifecycle.Host) bool {
 				return h.Power.On != nil && strings.HasPrefix(m.look(), power(*h.Power.On)+",")
 			})
+			continue
+		}
+		if o := wishCondition(w, m); o != nil {
+			c.object = both(c.object, o)
 			continue
 		}
 		h, o, err := parseCondition(w)

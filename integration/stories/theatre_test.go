@@ -26,6 +26,7 @@ import (
 	"github.com/metalbus/metalbus/pkg/bus/bustest"
 	"github.com/metalbus/metalbus/pkg/bus/embedded"
 	"github.com/metalbus/metalbus/pkg/kube"
+	"github.com/metalbus/metalbus/pkg/kube/hostwish"
 	"github.com/metalbus/metalbus/pkg/kube/kubetest"
 	"github.com/metalbus/metalbus/pkg/kube/preprov"
 	"github.com/metalbus/metalbus/pkg/lifecycle"
@@ -143,13 +144,19 @@ func (h *theatre) project(ctx context.Context, b *bus.Bus) error {
 	}
 	cfg := projector.DefaultConfig()
 	cfg.StatusDelay = 10 * time.Millisecond
-	o := projector.Options{Log: h.log, Metrics: registry, Now: h.now}
+	asked, err := hostwish.New(c, h.log)
+	if err != nil {
+		return err
+	}
+	o := projector.Options{
+		Log: h.log, Metrics: registry, Now: h.now, Wishes: asked, Beside: []projector.Part{asked.Run}, Leading: []projector.Part{asked.Lead},
+	}
 	if h.images {
 		images, err := preprov.New(preprov.Config{Enabled: true}, c, h.log, h.now)
 		if err != nil {
 			return err
 		}
-		o.Ramdisks, o.Leading = images, []projector.Part{images.Run}
+		o.Ramdisks, o.Leading = images, append(o.Leading, images.Run)
 	}
 	return projector.New(cfg, c, b, o).Run(ctx)
 }
