@@ -17,5 +17,5 @@ func BeforeBoot(h Host) event.Kind {
 // powered on: what may only be done between two boots can be done now.
 func booting(h Host) bool {
 	on := h.Power.On
-	return Used(Stage(h)) && on != nil && !*on && h.Intent.Spec.Online && !WantsOff(h)
+	return Used(Stage(h)) && on != nil && !*on && h.Power.Fault == "" && h.Intent.Spec.Online && !WantsOff(h)
 }

@@ -72,6 +72,7 @@ func TestMediaDue(t *testing.T) {
 		"it is not known what is in the drive":                  {inUse(func(h *lifecycle.Host) { h.Provisioning.Media.Unsure = true }), true, ""},
 		"the host runs":                                         {inUse(wants(disc), running), false, disc},
 		"its power is not known":                                {inUse(wants(disc), func(h *lifecycle.Host) { h.Power.On = nil }), false, disc},
+		"nobody can power it on":                                {inUse(wants(disc), func(h *lifecycle.Host) { h.Power.Fault = "no answer" }), false, disc},
 		"it stays off":                                          {inUse(wants(disc), func(h *lifecycle.Host) { h.Intent.Spec.Online = false }), false, disc},
 		"it is kept off by a phased reboot":                     {inUse(wants(disc), func(h *lifecycle.Host) { h.Intent.Reboots = []event.RebootRequest{{Key: "k", ID: "r1/k"}} }), false, disc},
 		"it is paused":                                          {inUse(wants(disc), func(h *lifecycle.Host) { h.Intent.Paused = true }), false, disc},

@@ -256,7 +256,7 @@ func TestMediaTakeTheUsersWord(t *testing.T) {
 				if lifecycle.WantedMedia(before) != "" {
 					t.Fatal("a host that goes is given a data image")
 				}
-			case on == nil || *on || !before.Intent.Spec.Online:
+			case on == nil || *on || !before.Intent.Spec.Online || before.Power.Fault != "":
 				t.Fatal("the host is not about to boot")
 			}
 		})
@@ -299,7 +299,7 @@ func freed(h lifecycle.Host) lifecycle.Host {
 	h.Registration = event.Registration{
 		Registered: true, Node: "n", Adopted: "n", Address: h.Intent.Spec.BMC.Address, Good: lifecycle.Credentials(h.Intent), External: h.Registration.External,
 	}
-	h.Inspection.Work, h.Provisioning.Work, h.Power.Work = event.Work{}, event.Work{}, event.Work{}
+	h.Inspection.Work, h.Provisioning.Work, h.Power.Work, h.Power.Fault = event.Work{}, event.Work{}, event.Work{}, ""
 	return h
 }
 

@@ -84,11 +84,19 @@ func (p *Powermonitor) compare(ctx context.Context, h lifecycle.Host) (lifecycle
 	}
 }
 
+// patience is how often a write of a subscription may be put off before it is left
+// for later: the power waits for it.
+const patience = 3
+
 // subscribe makes or ends the subscription that is next.
 func (p *Powermonitor) subscribe(ctx context.Context, h lifecycle.Host) (lifecycle.Step, error) {
 	turn, open := lifecycle.NextSubscription(h)
 	if !open {
 		return lifecycle.Nothing{}, nil
+	}
+	if op := h.Power.Op; op != nil && op.Refusals >= patience {
+		problem := lifecycle.NewProblem(v1alpha1.PowerManagementError, event.ClassBackend, "the backend has been busy with something else")
+		return lifecycle.Record{Fact: lifecycle.Failed{Kind: event.Subscribe, Problem: problem}}, nil
 	}
 	outlook, err := p.backends.Look(ctx, event.Subscribe, h)
 	if err != nil {

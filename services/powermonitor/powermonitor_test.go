@@ -62,6 +62,18 @@ func TestSubscriptionsComeAfterThePower(t *testing.T) {
 	}
 }
 
+// A subscription that the backend puts off does not hold up the power for long.
+func TestASubscriptionThatIsPutOffIsLeftForLater(t *testing.T) {
+	h := host(event.Prepared, known(true), func(h *lifecycle.Host) {
+		h.Intent.Subscriptions = []event.SubscriptionWish{{UID: "s"}}
+		h.Power.Op = &event.Op{Kind: event.Subscribe, Step: lifecycle.CreateStep("s"), Answered: true, Refusals: patience}
+	})
+	step, err := New(&bmc{}, func() time.Time { return now }, Config{Every: time.Minute}).Step(t.Context(), h)
+	if r, ok := step.(lifecycle.Record); err != nil || !ok || r.Fact.Name() != "subscribe.failed" {
+		t.Errorf("%+v (%v)", step, err)
+	}
+}
+
 // What was found at the BMC is recorded of the subscription that it is about.
 func TestASubscriptionIsRecorded(t *testing.T) {
 	h := host(event.Prepared, known(true), func(h *lifecycle.Host) { h.Intent.Subscriptions = []event.SubscriptionWish{{UID: "s"}} })

@@ -141,7 +141,9 @@ func keep(h lifecycle.Host) (lifecycle.Task, lifecycle.Step) {
 
 // media reports whether the virtual CD is to be brought to what is wanted, or
 // is on its way there.
-func media(h lifecycle.Host) bool { return lifecycle.MediaDue(h) || h.Doing(event.Media) }
+func media(h lifecycle.Host) bool {
+	return h.Doing(event.Media) || (h.Provisioning.Op == nil && lifecycle.MediaDue(h))
+}
 
 func mediaReason(h lifecycle.Host) string {
 	if lifecycle.WantedMedia(h) == "" {

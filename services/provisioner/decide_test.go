@@ -114,6 +114,7 @@ func TestDecide(t *testing.T) {
 		"a host that goes, and its drive stays full":                  {host(event.Deployed, has("a"), wants("a"), inDrive, inVain, leaving), "undeploy"},
 		"a data image and somebody else's host goes":                  {host(event.External, others, inDrive, leaving), "media"},
 		"an empty drive and somebody else's host":                     {host(event.External, others, leaving), "nothing"},
+		"a data image while the disk is being cleaned":                {host(event.Undeploying, inDrive, op(event.Undeploy)), "undeploy"},
 		"a data image on its way when the host goes":                  {host(event.Deployed, has("a"), wants("a"), disc("d"), op(event.Media), leaving), "media"},
 		"a data image on its way when it is detached":                 {host(event.Deployed, has("a"), wants("a"), disc("d"), op(event.Media), detachedNow), "record media.aborted"},
 		"a failed image is tried again":                               {host(event.Prepared, wants("a"), failed(event.Deploy, 4)), "deploy"},

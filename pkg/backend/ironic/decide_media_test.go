@@ -79,6 +79,14 @@ func TestMediaWaits(t *testing.T) {
 	})
 }
 
+func TestMediaOccupied(t *testing.T) {
+	check(t, event.Media, view.mediaOccupied, map[string]row{
+		"an agent cleans the disk":     {subject{state: "clean wait", host: disced("", disc, false)}, "wait"},
+		"it has not been heard of":     {subject{state: "clean wait", host: disced("", disc, false), idle: 2 * time.Hour}, "broken Conflict"},
+		"Ironic is servicing the node": {subject{state: "servicing", host: disced(disc, "", false)}, "wait"},
+	})
+}
+
 func TestInserted(t *testing.T) {
 	for name, c := range map[string]struct {
 		drives []ironic.VirtualMedia

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -34,7 +35,12 @@ func (b *Backend) media(ctx context.Context, v view) (lifecycle.Outlook, error) 
 	if err := v.version.Needs(ironic.FeatureVirtualMedia); err != nil {
 		return nil, err
 	}
-	if v.node.Reservation != "" {
+	switch {
+	case v.node.Fault == ironic.FaultPower:
+		return v.powerless(), nil
+	case v.occupied():
+		return v.mediaOccupied(), nil
+	case v.node.Reservation != "":
 		return v.mediaWaits(), nil
 	}
 	if !v.version.Has(ironic.FeatureVirtualMediaGet) {
@@ -59,6 +65,15 @@ func inserted(drives []ironic.VirtualMedia) bool {
 	}
 	known := slices.ContainsFunc(drives, cd)
 	return slices.ContainsFunc(drives, func(d ironic.VirtualMedia) bool { return d.Inserted && (cd(d) || !known) })
+}
+
+// mediaOccupied is the outlook while Ironic or an agent, which may run from that
+// drive, is at work on the machine. If that never ends it is none of the drive's.
+func (v view) mediaOccupied() lifecycle.Outlook {
+	if v.node.Idle() > v.limit() {
+		return v.unexpected("See what is said of the host's power")
+	}
+	return underway(fmt.Sprintf("Ironic, which has the node in state %q", v.node.ProvisionState), lifecycle.Long)
 }
 
 // mediaWaits is the outlook while a conductor holds the node.
