@@ -204,8 +204,8 @@ func (s *site) expectations() map[string]expectation {
 		"HostFirmwareSettings":   {settings, func() string { return message(settings.Status.Conditions, v1alpha1.SupportedCondition) }, yet},
 		"HostFirmwareComponents": {components, func() string { return message(components.Status.Conditions, v1alpha1.SupportedCondition) }, yet},
 		"PreprovisioningImage":   {ramdisk, func() string { return message(ramdisk.Status.Conditions, v1alpha1.SupportedCondition) }, "--build-preprov-image"},
-		"DataImage":              {image, func() string { return image.Status.Error.Message }, yet},
-		"BMCEventSubscription":   {subscription, func() string { return subscription.Status.Error }, yet},
+		"DataImage":              {image, func() string { return strings.Join(image.Finalizers, " ") }, v1alpha1.DataImageFinalizer},
+		"BMCEventSubscription":   {subscription, func() string { return strings.Join(subscription.Finalizers, " ") }, v1alpha1.BMCEventSubscriptionFinalizer},
 		"HostClaim":              {claim, func() string { return reason(claim.Status.Conditions, v1alpha1.AssociatedCondition) }, v1alpha1.BareMetalHostAssociatedReason},
 		"the claim's host": {host, func() string {
 			if host.Spec.ConsumerRef == nil {

@@ -124,6 +124,9 @@ func (l *lab) host(t *testing.T) lifecycle.Host {
 	l.logins[name], l.taken[h.UID] = m, name
 	h.Intent = event.Intent{Namespace: namespace, Name: name, UID: h.UID, Credentials: event.SecretRef{Namespace: namespace, Name: name, Version: "1"}}
 	h.Intent.Spec.BootMACAddress = m.MACs[0]
+	if l.rig.Release() < ironictest.Ironic29 { // which has no agents that inspect
+		h.Intent.Spec.InspectionMode = v1alpha1.InspectionModeFast
+	}
 	h.Intent.Spec.BMC = v1alpha1.BMCDetails{Address: "redfish-virtualmedia+" + l.rig.BMC + m.SystemPath, CredentialsName: name}
 	return h.WithNewest(event.SectionIntent, lifecycle.Meta{Seq: 1, Rev: 1, Fact: event.Created, At: time.Now()})
 }

@@ -70,6 +70,9 @@ type Rig struct {
 	ironic *containers.Container
 }
 
+// Release is which Ironic it is.
+func (r *Rig) Release() ironictest.Release { return r.cfg.Release }
+
 // Files is where images are, as Ironic and the machines reach it.
 func (r *Rig) Files() string { return r.BMC + "/files" }
 
