@@ -59,6 +59,11 @@ func (l *ironicLab) Power(ctx context.Context, h lifecycle.Host) (backend.PowerS
 	return l.of(h).Power(ctx, h)
 }
 
+// Firmware implements backend.Backend.
+func (l *ironicLab) Firmware(ctx context.Context, h lifecycle.Host) (*event.Firmware, error) {
+	return l.of(h).Firmware(ctx, h)
+}
+
 func (l *ironicLab) of(h lifecycle.Host) *ironic.Backend {
 	l.mu.Lock()
 	defer l.mu.Unlock()

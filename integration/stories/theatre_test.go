@@ -127,9 +127,9 @@ func (h *theatre) begin() {
 		return func(ctx context.Context, b *bus.Bus) error { return b.Serve(ctx, w(b)) }
 	}
 	watch := powermonitor.Config{Every: h.pace.watch}
-	run("registrar", serve(func(*bus.Bus) bus.Worker { return registrar.New(set, h.now, registrar.Config{}) }))
+	run("registrar", serve(func(b *bus.Bus) bus.Worker { return registrar.New(set, b, h.now, registrar.Config{}) }))
 	run("inspector", serve(func(b *bus.Bus) bus.Worker { return inspector.New(set, b) }))
-	run("provisioner", serve(func(*bus.Bus) bus.Worker { return provisioner.New(set, h.now, provisioner.DefaultConfig()) }))
+	run("provisioner", serve(func(b *bus.Bus) bus.Worker { return provisioner.New(set, b, h.now, provisioner.DefaultConfig()) }))
 	run("powermonitor", serve(func(*bus.Bus) bus.Worker { return powermonitor.New(set, h.now, watch) }))
 	run("projector", h.project)
 	h.stop = func() { cancel(); running.Wait() }

@@ -77,6 +77,7 @@ func (f Started) apply(h *Host, at time.Time) {
 	w.Stalled = nil
 	clearProblem(h, f.Kind)
 	begin(h, f.Kind, at)
+	handOver(h, f.Kind)
 	serve(h, f.Section())
 }
 
@@ -160,6 +161,7 @@ func (f Claimed) apply(h *Host, at time.Time) {
 	changeOp(h, f.Kind, func(op *event.Op) {
 		op.Step, op.Claim, op.Answered, op.StepAt, op.Forced = f.Step, op.Claim+1, false, at, forced
 	})
+	handOver(h, f.Kind)
 	if forced {
 		serve(h, f.Section())
 	}
@@ -209,6 +211,7 @@ type Aborted struct {
 func (f Aborted) apply(h *Host, at time.Time) {
 	w := h.work(f.Section())
 	w.Op, w.Stalled = nil, nil
+	unfinished(h, f.Kind)
 	if f.Kind == event.Inspect {
 		h.Inspection.Again = h.Inspection.Again && !h.Intent.InspectionDisabled // else it begins anew
 		endTimes(&h.Inspection.Times, at)
@@ -228,6 +231,7 @@ func (f Failed) apply(h *Host, at time.Time) {
 	w := h.work(f.Section())
 	w.Op, w.Last, w.Stalled = nil, nil, nil
 	w.Failures++
+	unfinished(h, f.Kind)
 	problem := f.Problem
 	problem.At, problem.Kind = at, f.Kind
 	w.Problem = &problem

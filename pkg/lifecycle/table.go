@@ -171,7 +171,9 @@ func provisioningRows() []Row {
 		{From: states{deprovision}, Section: s, Facts: facts(event.Undeploy, event.Started, event.Claimed, event.Failed), Why: "the disk is being cleaned"},
 		{From: states{deprovision}, Section: s, Facts: facts(event.Undeploy, event.Succeeded), To: states{available, poweringOff}, Moves: true, Why: "the disk is clean"},
 		{From: states{deprovision}, Section: s, Facts: []string{event.UndeployAbandoned}, To: states{poweringOff}, Moves: true, When: Leaving, Why: "the host has to go and cannot be cleaned"},
-		{From: states{provisioned, externally}, Section: s, Facts: facts(event.Service, event.Started, event.Claimed, event.Failed, event.Succeeded), When: stays, Why: "firmware of a host in use"},
+		{From: states{provisioned, externally}, Section: s, Facts: facts(event.Service, event.Started), When: isBeforeBoot(event.Service), Why: "its user lets its firmware be changed while it is in use"},
+		{From: states{provisioned, externally}, Section: s, Facts: facts(event.Service, event.Claimed, event.Failed, event.Succeeded), When: stays, Why: "firmware of a host in use"},
+		{From: states{available, provisioned, externally}, Section: s, Facts: []string{event.FirmwareSeen}, Why: "its firmware was read, or could not be"},
 		{From: states{preparing, available, provision, provisioned, deprovision}, Section: s, Facts: []string{event.SlotAwaited}, Why: "it waits for its turn"},
 		{From: states{available}, Section: s, Facts: []string{event.AttemptsReset}, Why: "another image, or none"},
 		ends(s, event.Prepare, event.Deploy, event.Undeploy, event.Service),
@@ -194,6 +196,11 @@ func powerRows() []Row {
 		ends(s, event.PowerOn, event.PowerOff, event.Reboot),
 		{From: knownStates(), Section: s, Facts: trouble(), Why: "its backend does not answer, or does again"},
 	}
+}
+
+// isBeforeBoot: the operation is the one that the host has to go through now.
+func isBeforeBoot(k event.Kind) func(Host) bool {
+	return func(h Host) bool { return BeforeBoot(h) == k }
 }
 
 // stays: the host is in its backend and is to stay there.

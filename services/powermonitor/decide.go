@@ -33,6 +33,8 @@ func turn(h lifecycle.Host, now time.Time) (look, lifecycle.Step) {
 		return lookNowhere, stop(h, "the host is no longer at rest")
 	case lifecycle.Orphaned(h):
 		return lookNowhere, stop(h, "the backend lost the node")
+	case h.Provisioning.Op != nil: // whoever works on the host switches it too
+		return lookNowhere, lifecycle.Nothing{}
 	case !lifecycle.Reachable(h) && h.Power.Op == nil:
 		return lookNowhere, lifecycle.Nothing{}
 	case stage == v1alpha1.StateAvailable && h.Power.Op == nil && claimedByOthers(h):
@@ -113,6 +115,8 @@ func compare(h lifecycle.Host, now found) (lifecycle.Task, lifecycle.Step) {
 		return lifecycle.Task{Kind: want, Mode: lifecycle.OffMode(h), Reason: offReason(h)}, nil
 	case want == event.Reboot:
 		return lifecycle.Task{Kind: want, Mode: lifecycle.OffMode(h), Reason: offReason(h)}, nil
+	case want == event.PowerOn && !*now.On && lifecycle.BeforeBoot(h) != "":
+		return lifecycle.Task{}, lifecycle.Nothing{} // its end is a trigger
 	case want == event.PowerOn && !*now.On:
 		return lifecycle.Task{Kind: want, Reason: "spec.online is true"}, nil
 	case h.Power.Problem != nil && want != "": // somebody else did what we could not

@@ -39,6 +39,12 @@ func reboot(force bool) change {
 	return func(h *lifecycle.Host) { h.Intent.Reboots = []event.RebootRequest{{ID: "1", Force: force}} }
 }
 
+// firmware is a wish that may be carried out on a host in use.
+func firmware(h *lifecycle.Host) {
+	h.Intent.Spec.Image, h.Provisioning.Image, h.Power.SeenAt = &v1alpha1.Image{URL: "a"}, v1alpha1.Image{URL: "a"}, now
+	h.Intent.Firmware = &event.FirmwareWish{ID: "r1", Settings: []event.SettingChange{{Name: "Turbo", To: "Disabled"}}, SettingsInUse: true}
+}
+
 func op(k event.Kind) change { return func(h *lifecycle.Host) { h.Power.Op = &event.Op{Kind: k} } }
 
 func failed(times int) change {
@@ -70,6 +76,7 @@ func TestTurn(t *testing.T) {
 		"one that is forced, and takes too long":           {host(event.Prepared, late, forced, op(event.PowerOff)), "record off.abandoned"},
 		"one whose Secret is gone":                         {host(event.Prepared, leaving, func(h *lifecycle.Host) { h.Intent.Credentials.Version = "" }), "look at off"},
 		"an operation of a host that the backend lost":     {host(event.Deployed, op(event.PowerOff), func(h *lifecycle.Host) { h.Registration.Lost = true }), "record off.aborted"},
+		"a host whose firmware is being changed":           {host(event.Deployed, func(h *lifecycle.Host) { h.Provisioning.Op = &event.Op{Kind: event.Service} }), "nothing"},
 		"one that is being switched on":                    {host(event.Prepared, leaving, op(event.PowerOn)), "record on.aborted"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -96,6 +103,8 @@ func TestCompare(t *testing.T) {
 		"found off for the first time":                {host(event.Deployed), backend.PowerState{On: &off}, "record changed"},
 		"found off behind our back":                   {host(event.Deployed, known(true)), backend.PowerState{On: &off}, "record changed"},
 		"off and to be on":                            {host(event.Deployed, known(false)), backend.PowerState{On: &off}, "on"},
+		"off, and its firmware is to be changed":      {host(event.Deployed, known(false), firmware), backend.PowerState{On: &off}, "nothing"},
+		"on, and its firmware is to be changed":       {host(event.Deployed, known(true), firmware), backend.PowerState{On: &on}, "nothing"},
 		"on and to be off":                            {host(event.Deployed, known(true), offline), backend.PowerState{On: &on}, "off soft"},
 		"a soft power-off failed":                     {host(event.Deployed, known(true), offline, failed(1)), backend.PowerState{On: &on}, "off hard"},
 		"a reboot":                                    {host(event.Deployed, known(true), reboot(false)), backend.PowerState{On: &on}, "off soft"},
