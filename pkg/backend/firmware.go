@@ -32,7 +32,7 @@ func ReadFirmware(ctx context.Context, from FirmwareReader, to Store, h lifecycl
 		return read, errors.Join(err, ctx.Err())
 	case err != nil:
 		read.Problem, read.Digest = err.Error(), lifecycle.Firmware(h).Digest
-		return read, nil
+		return read, nil //nolint:nilerr // it is told in the answer
 	case f == nil:
 		return read, nil
 	}

@@ -244,6 +244,30 @@ func (f Queued) apply(h *Host, at time.Time) {
 	}
 }
 
+// FirmwareSeen says what came of reading the firmware of a host at rest.
+type FirmwareSeen struct{ Read event.FirmwareRead }
+
+func (FirmwareSeen) Section() event.Section { return event.SectionProvisioning }
+func (FirmwareSeen) Name() string           { return event.FirmwareSeen }
+func (f FirmwareSeen) change() event.Change { return event.Change{Message: f.Read.Problem} }
+func (f FirmwareSeen) apply(h *Host, _ time.Time) {
+	h.Provisioning.FirmwareRead = f.Read
+}
+
+// Serviced says that the firmware of a host in use is changed, or that nothing of
+// it is to be changed any more.
+type Serviced struct {
+	// Read is what came of reading it again; nil if it was not.
+	Read *event.FirmwareRead
+}
+
+func (Serviced) Section() event.Section { return event.SectionProvisioning }
+func (Serviced) Name() string           { return event.Service.Fact(event.Succeeded) }
+func (f Serviced) apply(h *Host, _ time.Time) {
+	firmwareChanged(h, f.Read)
+	succeed(&h.Provisioning.Work)
+}
+
 // Forgiven says that failed attempts no longer count, since the image changed or went.
 type Forgiven struct{}
 

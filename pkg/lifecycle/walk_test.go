@@ -159,7 +159,7 @@ func walk(h lifecycle.Host, n int, pick pick, show func(before, after lifecycle.
 }
 
 func record(h lifecycle.Host, f lifecycle.Fact) lifecycle.Host {
-	at := epoch.Add(time.Duration(h.Rev) * time.Second) //nolint:gosec // a walk is short
+	at := epoch.Add(time.Duration(h.Rev) * time.Second)
 	after := lifecycle.Apply(h, f, at)
 	return after.WithNewest(f.Section(), lifecycle.Meta{Seq: h.Head + 1, Rev: h.Rev + 1, Fact: f.Name(), At: at})
 }
