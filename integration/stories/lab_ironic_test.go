@@ -174,7 +174,7 @@ func (m *ironicMachine) fault(words []string) (heal func(), err error) {
 	case "down":
 		f.Down = true
 	case "hold":
-		f.Hold = map[string]string{"inspect": "inspect wait", "prepare": "clean wait", "undeploy": "clean wait", "deploy": "wait call-back", "on": "power", "off": "power"}[words[1]]
+		f.Hold = map[string]string{"inspect": "inspect wait", "prepare": "clean wait", "undeploy": "clean wait", "service": "service wait", "deploy": "wait call-back", "on": "power", "off": "power"}[words[1]]
 	case "deaf":
 		f.IgnoreShutdown = true
 	case "blunt":
@@ -224,6 +224,8 @@ func (m *ironicMachine) fail(words []string) (heal func(), err error) {
 		f.FailClean = "erase_devices_metadata"
 	case event.Deploy:
 		f.FailDeploy = "write_image"
+	case event.Service:
+		f.FailService, f.FailUpdate = "apply_configuration", true
 	default:
 		return nil, unknownFault(append([]string{"fail"}, words...))
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/metalbus/metalbus/pkg/bus/bustest"
 	"github.com/metalbus/metalbus/pkg/bus/embedded"
 	"github.com/metalbus/metalbus/pkg/kube"
+	"github.com/metalbus/metalbus/pkg/kube/firmware"
 	"github.com/metalbus/metalbus/pkg/kube/kubetest"
 	"github.com/metalbus/metalbus/pkg/kube/preprov"
 	"github.com/metalbus/metalbus/pkg/lifecycle"
@@ -143,13 +144,17 @@ func (h *theatre) project(ctx context.Context, b *bus.Bus) error {
 	}
 	cfg := projector.DefaultConfig()
 	cfg.StatusDelay = 10 * time.Millisecond
-	o := projector.Options{Log: h.log, Metrics: registry, Now: h.now}
+	fw, err := firmware.New(c, b, h.log, h.now)
+	if err != nil {
+		return err
+	}
+	o := projector.Options{Log: h.log, Metrics: registry, Now: h.now, Wishes: fw, Leading: []projector.Part{fw.Run}}
 	if h.images {
 		images, err := preprov.New(preprov.Config{Enabled: true}, c, h.log, h.now)
 		if err != nil {
 			return err
 		}
-		o.Ramdisks, o.Leading = images, []projector.Part{images.Run}
+		o.Ramdisks, o.Leading = images, append(o.Leading, images.Run)
 	}
 	return projector.New(cfg, c, b, o).Run(ctx)
 }
@@ -385,7 +390,7 @@ func (p *play) reached(c condition) bool {
 		if !c.holds(p.past[i]) {
 			continue
 		}
-		if c.object != nil && !c.object(p.shown()) {
+		if c.object != nil && !c.object(p.shown()) || c.firmware != nil && !c.firmware(p.firmware()) {
 			return false
 		}
 		p.cursor = i

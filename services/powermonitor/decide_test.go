@@ -21,6 +21,7 @@ func host(p event.PhaseOfDisk, changes ...change) lifecycle.Host {
 	h.Intent.Credentials = event.SecretRef{Namespace: "lab", Name: "s", Version: "7"}
 	h.Registration = event.Registration{Registered: true, Address: h.Intent.Spec.BMC.Address, Good: lifecycle.Credentials(h.Intent)}
 	h.Inspection.Done, h.Provisioning.Phase = true, p
+	h.Intent.Spec.Image, h.Provisioning.Image = &v1alpha1.Image{URL: "a"}, v1alpha1.Image{URL: "a"}
 	for _, c := range changes {
 		c(&h)
 	}
@@ -41,7 +42,7 @@ func reboot(force bool) change {
 
 // firmware is a wish that may be carried out on a host in use.
 func firmware(h *lifecycle.Host) {
-	h.Intent.Spec.Image, h.Provisioning.Image, h.Power.SeenAt = &v1alpha1.Image{URL: "a"}, v1alpha1.Image{URL: "a"}, now
+	h.Power.SeenAt = now
 	h.Intent.Firmware = &event.FirmwareWish{ID: "r1", Settings: []event.SettingChange{{Name: "Turbo", To: "Disabled"}}, SettingsInUse: true}
 }
 
@@ -65,7 +66,7 @@ func TestTurn(t *testing.T) {
 		"a paused host":                                    {host(event.Deployed, func(h *lifecycle.Host) { h.Intent.Paused = true }), "nothing"},
 		"a detached host":                                  {host(event.Deployed, func(h *lifecycle.Host) { h.Intent.Detached = &event.DetachRequest{} }), "nothing"},
 		"a host that the backend lost":                     {host(event.Deployed, func(h *lifecycle.Host) { h.Registration.Lost = true }), "nothing"},
-		"a host that is about to be used":                  {host(event.Prepared, func(h *lifecycle.Host) { h.Intent.Spec.Image = &v1alpha1.Image{URL: "a"} }), "nothing"},
+		"a host that is about to be used":                  {host(event.Prepared, func(h *lifecycle.Host) { h.Provisioning.Image = v1alpha1.Image{} }), "nothing"},
 		"an operation of a host that is no longer at rest": {host(event.Undeploying, op(event.PowerOn)), "record on.aborted"},
 		"a host that is being deleted":                     {host(event.Prepared, leaving), "look at off"},
 		"one that must not be switched off":                {host(event.Prepared, leaving, noOff), "record off.abandoned"},
@@ -76,6 +77,7 @@ func TestTurn(t *testing.T) {
 		"one that is forced, and takes too long":           {host(event.Prepared, late, forced, op(event.PowerOff)), "record off.abandoned"},
 		"one whose Secret is gone":                         {host(event.Prepared, leaving, func(h *lifecycle.Host) { h.Intent.Credentials.Version = "" }), "look at off"},
 		"an operation of a host that the backend lost":     {host(event.Deployed, op(event.PowerOff), func(h *lifecycle.Host) { h.Registration.Lost = true }), "record off.aborted"},
+		"a host whose image is to go":                      {host(event.Deployed, func(h *lifecycle.Host) { h.Intent.Spec.Image = nil }), "nothing"},
 		"a host whose firmware is being changed":           {host(event.Deployed, func(h *lifecycle.Host) { h.Provisioning.Op = &event.Op{Kind: event.Service} }), "nothing"},
 		"one that is being switched on":                    {host(event.Prepared, leaving, op(event.PowerOn)), "record on.aborted"},
 	} {

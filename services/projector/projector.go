@@ -57,6 +57,7 @@ type Projector struct {
 	metrics *metrics
 	screens *screens
 	looked  *looked
+	wishes  Wishes
 	beside  []Part
 	leading []Part
 	// ramdisks is nil if no host has an image of its own.
@@ -70,6 +71,20 @@ type Ramdisks interface {
 	Wish(o *v1alpha1.BareMetalHost, network string) (w event.RamdiskWish, known bool)
 }
 
+// Wishes are what is to be changed of hosts' firmware.
+type Wishes interface {
+	// Wish is a host's; known is false while that is not found out.
+	Wish(uid string) (w *event.FirmwareWish, known bool)
+	// Heard says that something was recorded of a host's firmware.
+	Heard(uid string)
+}
+
+// noWishes are the Wishes where nobody looks for any.
+type noWishes struct{}
+
+func (noWishes) Wish(string) (*event.FirmwareWish, bool) { return nil, false }
+func (noWishes) Heard(string)                            {}
+
 // Part is work that goes on until its context ends.
 type Part func(ctx context.Context) error
 
@@ -78,6 +93,8 @@ type Options struct {
 	Log     *slog.Logger
 	Metrics prometheus.Registerer
 	Now     func() time.Time
+	// Wishes are for firmware; nil for none.
+	Wishes Wishes
 	// Beside is further work of every replica on the same cluster, Leading is
 	// that of the replica that leads; this is begun again each time it does.
 	Beside, Leading []Part
@@ -87,10 +104,14 @@ type Options struct {
 
 // New is a Projector between a cluster and a bus.
 func New(cfg Config, c *kube.Cluster, b Bus, o Options) *Projector {
-	return &Projector{
+	p := &Projector{
 		cfg: cfg, kube: c, bus: b, log: o.Log, now: o.Now, metrics: newMetrics(o.Metrics), screens: newScreens(), looked: newLooked(),
-		beside: o.Beside, leading: o.Leading, ramdisks: o.Ramdisks,
+		wishes: o.Wishes, beside: o.Beside, leading: o.Leading, ramdisks: o.Ramdisks,
 	}
+	if p.wishes == nil {
+		p.wishes = noWishes{}
+	}
+	return p
 }
 
 // Run works until ctx ends, or one of its parts cannot go on.

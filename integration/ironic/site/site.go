@@ -145,7 +145,9 @@ const watched = 100 * time.Millisecond
 
 func workers() map[string]func(*backend.Set, *bus.Bus) bus.Worker {
 	return map[string]func(*backend.Set, *bus.Bus) bus.Worker{
-		"registrar": func(set *backend.Set, b *bus.Bus) bus.Worker { return registrar.New(set, b, time.Now, registrar.Config{}) },
+		"registrar": func(set *backend.Set, b *bus.Bus) bus.Worker {
+			return registrar.New(set, b, time.Now, registrar.Config{})
+		},
 		"inspector": func(set *backend.Set, b *bus.Bus) bus.Worker { return inspector.New(set, b) },
 		"provisioner": func(set *backend.Set, b *bus.Bus) bus.Worker {
 			return provisioner.New(set, b, time.Now, provisioner.DefaultConfig())

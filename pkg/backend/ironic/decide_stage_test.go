@@ -186,6 +186,7 @@ func TestUndeploy(t *testing.T) {
 		"one that waits in its deployment":                 {subject{state: "wait call-back", host: un}, "needs undeploy"},
 		"one that is deployed":                             {subject{state: "deploying", host: un}, "wait"},
 		"one that failed to be serviced":                   {subject{state: "service failed", host: un}, "needs undeploy"},
+		"one that waits to be serviced":                    {subject{state: "service wait", host: un, node: protected(reasonProtected)}, "needs abort"},
 		"deleting":                                         {subject{state: "deleting", host: un, op: writeUndeploy}, "wait"},
 		"cleaning":                                         {subject{state: "clean wait", host: un, op: writeUndeploy}, "wait"},
 		"clean":                                            {subject{state: "available", host: un, op: writeUndeploy}, "done"},

@@ -164,6 +164,9 @@ func (v view) undeployNow() lifecycle.Outlook {
 	if o := v.refuseCleaning("cleaned"); o != nil {
 		return o
 	}
+	if n.ProvisionState == ironic.StateServiceWait && n.Protected {
+		return needs(writeAbort) // a node that waits cannot be made free to be undeployed
+	}
 	return v.prepared(writeUndeploy, cleans(v.host) && n.ProvisionState != ironic.StateDeployWait)
 }
 
