@@ -68,9 +68,9 @@ func intOrText(value string) intstr.IntOrString {
 }
 
 // firmware are the objects as they are now.
-func (p *play) firmware() shelf {
+func (p *play) firmware() papers {
 	p.t.Helper()
-	s := shelf{settings: &v1alpha1.HostFirmwareSettings{}, components: &v1alpha1.HostFirmwareComponents{}}
+	s := papers{settings: &v1alpha1.HostFirmwareSettings{}, components: &v1alpha1.HostFirmwareComponents{}}
 	s.settings.Name, s.components.Name = p.name, p.name
 	p.user.Read(s.settings)
 	p.user.Read(s.components)
@@ -78,22 +78,22 @@ func (p *play) firmware() shelf {
 }
 
 // firmwareCondition reads a condition about those objects; ok is false for others.
-func firmwareCondition(word string) (f func(shelf) bool, ok bool) {
+func firmwareCondition(word string) (f func(papers) bool, ok bool) {
 	if text, ok := strings.CutPrefix(word, "settings~"); ok {
-		return func(s shelf) bool { return says(s.settings.Status.Conditions, text) }, true
+		return func(s papers) bool { return says(s.settings.Status.Conditions, text) }, true
 	}
 	if text, ok := strings.CutPrefix(word, "updates~"); ok {
-		return func(s shelf) bool { return says(s.components.Status.Conditions, text) }, true
+		return func(s papers) bool { return says(s.components.Status.Conditions, text) }, true
 	}
 	if rest, ok := strings.CutPrefix(word, "settings:"); ok {
 		name, value, _ := strings.Cut(rest, "=")
-		return func(s shelf) bool {
+		return func(s papers) bool {
 			return s.settings.Status.Settings[name] == value || isSo(s.settings.Status.Conditions, name, value, s.settings.Generation)
 		}, true
 	}
 	if rest, ok := strings.CutPrefix(word, "updates:"); ok {
 		name, value, _ := strings.Cut(rest, "=")
-		return func(s shelf) bool {
+		return func(s papers) bool {
 			for _, c := range s.components.Status.Components {
 				if c.Component == name {
 					return c.CurrentVersion == value

@@ -48,7 +48,7 @@ type condition struct {
 	host   func(lifecycle.Host) bool
 	object func(*v1alpha1.BareMetalHost) bool
 	// firmware is about the objects beside it that tell of its firmware.
-	firmware func(shelf) bool
+	firmware func(papers) bool
 	// now says that it is about the newest revision only.
 	now bool
 }
@@ -57,8 +57,8 @@ func (c condition) holds(h lifecycle.Host) bool { return c.host == nil || c.host
 
 func (c condition) shows(o *v1alpha1.BareMetalHost) bool { return c.object == nil || c.object(o) }
 
-// shelf are the objects about a host's firmware, empty ones where there are none.
-type shelf struct {
+// papers are the objects about a host's firmware, empty ones where there are none.
+type papers struct {
 	settings   *v1alpha1.HostFirmwareSettings
 	components *v1alpha1.HostFirmwareComponents
 }
