@@ -38,7 +38,8 @@ type Controller struct {
 	nudge  func(types.NamespacedName) // nil while nobody runs it
 	seen   map[string]string          // by uid: what mattered of a host when it changed last
 	wishes map[string]*event.FirmwareWish
-	own    map[string]string // the resourceVersions of our own writes, till they are seen
+	made   map[string]time.Time // when objects were made, which may not have been seen yet
+	own    map[string]string    // the resourceVersions of our own writes, till they are seen
 }
 
 // New is a Controller for the namespaces that c watches. It must be made before
@@ -48,7 +49,7 @@ func New(c *kube.Cluster, b Bus, log *slog.Logger, now func() time.Time) (*Contr
 	if err != nil {
 		return nil, err
 	}
-	f := &Controller{cluster: c, client: k, bus: b, log: log, now: now, seen: map[string]string{}, wishes: map[string]*event.FirmwareWish{}, own: map[string]string{}}
+	f := &Controller{cluster: c, client: k, bus: b, log: log, now: now, seen: map[string]string{}, wishes: map[string]*event.FirmwareWish{}, own: map[string]string{}, made: map[string]time.Time{}}
 	c.Hosts.OnChange(f.hostChanged)
 	return f, nil
 }
@@ -129,6 +130,7 @@ func (c *Controller) follow(nudge func(types.NamespacedName)) {
 	c.nudge = nudge
 	clear(c.wishes)
 	clear(c.own)
+	clear(c.made)
 }
 
 // Heard has a host looked at of whose firmware something was recorded, if this

@@ -63,6 +63,10 @@ func (l *looker) look(ctx context.Context, key types.NamespacedName) (again time
 		}
 	}
 	s.policy, _ = l.policies.Get(key)
+	made, err := l.make(ctx, key, s)
+	if err != nil || made {
+		return unseen, err // they are looked at when they are seen, which is sooner
+	}
 	if err := l.show(ctx, key, s); err != nil {
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) {
 			return time.Second, nil // what was seen is old, or it is being made anew
@@ -77,10 +81,6 @@ func (l *looker) look(ctx context.Context, key types.NamespacedName) (again time
 
 // show brings the objects up to date.
 func (l *looker) show(ctx context.Context, key types.NamespacedName, s sight) error {
-	made, err := l.make(ctx, key, s)
-	if err != nil || made {
-		return err // they are looked at when they are seen
-	}
 	settings, err := l.showSettings(ctx, key, s)
 	if err != nil {
 		return err

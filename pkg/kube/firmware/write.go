@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -41,10 +42,29 @@ func ownedBy(o *v1alpha1.BareMetalHost) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: "BareMetalHost", Name: o.Name, UID: o.UID}
 }
 
+// unseen is how long an object that was made may not have been seen yet.
+const unseen = 10 * time.Second
+
+// create makes an object that was not seen, unless it was made just now: a thousand
+// equal machines that come at once have one schema made.
 func (c *Controller) create(ctx context.Context, o client.Object) error {
+	name, now := nameOf(o), c.now()
+	c.mu.Lock()
+	recent := now.Sub(c.made[name]) < unseen
+	if !recent {
+		maps.DeleteFunc(c.made, func(_ string, at time.Time) bool { return now.Sub(at) > time.Hour })
+		c.made[name] = now
+	}
+	c.mu.Unlock()
+	if recent {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
-	if err := c.client.Create(ctx, o); err != nil {
+	if err := c.client.Create(ctx, o); err != nil && !apierrors.IsAlreadyExists(err) {
+		c.mu.Lock()
+		delete(c.made, name)
+		c.mu.Unlock()
 		return fmt.Errorf("make %T %s/%s: %w", o, o.GetNamespace(), o.GetName(), err)
 	}
 	return nil
@@ -112,10 +132,7 @@ func (l *looker) ensureSchema(ctx context.Context, s sight) error {
 	if o, there := l.schemas.Get(client.ObjectKeyFromObject(schema)); there && o.DeletionTimestamp == nil {
 		return nil
 	}
-	if err := l.create(ctx, schema); !apierrors.IsAlreadyExists(err) {
-		return err
-	}
-	return nil
+	return l.create(ctx, schema)
 }
 
 const (
