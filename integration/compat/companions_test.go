@@ -226,8 +226,6 @@ func TestWhatIsNotBuiltSaysSo(t *testing.T) {
 		says   string
 		text   func(client.Object) string
 	}{
-		"HostFirmwareSettings":   {&v1alpha1.HostFirmwareSettings{}, yet, func(o client.Object) string { return notice(o.(*v1alpha1.HostFirmwareSettings).Status.Conditions) }},
-		"HostFirmwareComponents": {&v1alpha1.HostFirmwareComponents{}, yet, func(o client.Object) string { return notice(o.(*v1alpha1.HostFirmwareComponents).Status.Conditions) }},
 		"PreprovisioningImage":   {&v1alpha1.PreprovisioningImage{}, flag + "build-preprov-image", func(o client.Object) string { return notice(o.(*v1alpha1.PreprovisioningImage).Status.Conditions) }},
 		"DataImage":              {&v1alpha1.DataImage{}, yet, func(o client.Object) string { return o.(*v1alpha1.DataImage).Status.Error.Message }},
 		"BMCEventSubscription":   {&v1alpha1.BMCEventSubscription{}, yet, func(o client.Object) string { return o.(*v1alpha1.BMCEventSubscription).Status.Error }},

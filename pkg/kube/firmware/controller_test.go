@@ -274,15 +274,16 @@ func TestWishes(t *testing.T) {
 // for it says why nothing comes of it.
 func TestWithoutFirmware(t *testing.T) {
 	s := newSite(t)
-	for _, name := range []string{"none", "unread"} {
+	for _, name := range []string{"none", "unread", "new"} {
 		s.user.Create(&v1alpha1.HostFirmwareSettings{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.HostFirmwareSettingsSpec{Settings: v1alpha1.DesiredSettingsMap{}}},
 			&v1alpha1.HostFirmwareComponents{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.HostFirmwareComponentsSpec{Updates: []v1alpha1.FirmwareUpdate{}}})
 	}
 	s.host("none", event.FirmwareRead{At: time.Now()}, nil)
 	s.host("unread", event.FirmwareRead{At: time.Now(), Problem: "the BMC answers 500"}, nil)
+	s.host("new", event.FirmwareRead{}, nil)
 	s.host("bare", event.FirmwareRead{At: time.Now()}, nil)
 	s.run()
-	for name, want := range map[string][2]string{"none": {v1alpha1.SupportedCondition, "False/NotSupported"}, "unread": {"Valid", "Unknown/NotRead"}} {
+	for name, want := range map[string][2]string{"none": {v1alpha1.SupportedCondition, "False/NotSupported"}, "unread": {"Valid", "Unknown/NotRead"}, "new": {"ChangeDetected", "Unknown/NotRead"}} {
 		kubetest.Eventually(t, name+" says why", func() bool {
 			hfs, hfc := s.settings(name), s.components(name)
 			return is(hfs.Status.Conditions, want[0], hfs.Generation) == want[1] && is(hfc.Status.Conditions, want[0], hfc.Generation) == want[1]
@@ -294,7 +295,7 @@ func TestWithoutFirmware(t *testing.T) {
 	if text := s.settings("unread").Status.Conditions[0].Message; !strings.Contains(text, "500") {
 		t.Errorf("it does not say why: %s", text)
 	}
-	if names := s.api.Names("hostfirmwaresettings"); len(names) != 2 {
+	if names := s.api.Names("hostfirmwaresettings"); len(names) != 3 {
 		t.Errorf("settings were made: %v", names)
 	}
 }

@@ -55,7 +55,7 @@ func (l *looker) look(ctx context.Context, key types.NamespacedName) (again time
 	}
 	s := sight{host: o, bus: h, read: lifecycle.Firmware(h)}
 	if s.read.At.IsZero() {
-		return unread, nil
+		return unread, l.unread(ctx, key, s)
 	}
 	if s.read.Digest != "" {
 		if err := l.bus.GetData(ctx, h.UID, event.DataFirmware, s.read.Digest, &s.known); err != nil {
@@ -99,6 +99,18 @@ func (l *looker) show(ctx context.Context, key types.NamespacedName, s sight) er
 	}
 	l.found(s.host, wish(settings, updates, s.policy, installed), s.bus.Intent.Firmware)
 	return nil
+}
+
+// unread says on objects that users made that what they want is not known to be
+// right or wrong yet.
+func (l *looker) unread(ctx context.Context, key types.NamespacedName, s sight) error {
+	s.read.Problem = "nobody has read it yet"
+	settings, there := l.settings.Get(key)
+	if err := l.settingsUnknown(ctx, settings, there, s); err != nil {
+		return err
+	}
+	components, there := l.components.Get(key)
+	return l.componentsUnknown(ctx, components, there, s)
 }
 
 // make makes the objects that a host with known firmware lacks.

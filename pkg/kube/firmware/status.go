@@ -60,7 +60,7 @@ func remarksOn(f event.Firmware, read event.FirmwareRead) string {
 	}
 	switch {
 	case read.Problem != "" && read.Digest == "":
-		problem = "The firmware could not be read; it is tried again: " + read.Problem
+		problem = "The firmware is not known; it is tried again: " + read.Problem
 	case read.Problem != "":
 		problem = "The firmware could not be read, so this is what was read before; it is tried again: " + read.Problem
 	}

@@ -52,8 +52,10 @@ func (c *Controller) create(ctx context.Context, o client.Object) error {
 	c.mu.Lock()
 	recent := now.Sub(c.made[name]) < unseen
 	if !recent {
-		maps.DeleteFunc(c.made, func(_ string, at time.Time) bool { return now.Sub(at) > time.Hour })
 		c.made[name] = now
+		if len(c.made)%512 == 0 {
+			maps.DeleteFunc(c.made, func(_ string, at time.Time) bool { return now.Sub(at) > unseen })
+		}
 	}
 	c.mu.Unlock()
 	if recent {
