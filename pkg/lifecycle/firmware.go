@@ -17,6 +17,15 @@ func Firmware(h Host) event.FirmwareRead {
 	return h.Provisioning.FirmwareRead
 }
 
+// FirmwareNews tells that the firmware could not be read, when that is new.
+func FirmwareNews(before, after Host) *Announcement {
+	was, is := Firmware(before).Problem, Firmware(after).Problem
+	if is == "" || is == was {
+		return nil
+	}
+	return &Announcement{Reason: "FirmwareNotRead", Message: "The firmware could not be read, which keeps nothing else from the host; it is tried again: " + is, Warning: true}
+}
+
 // firmwareAgain is how long what could not be read is not tried again.
 const firmwareAgain = 10 * time.Minute
 
