@@ -17,6 +17,9 @@ import (
 )
 
 const (
+	// unheard is when a host is looked at again that the bus is about to hear of:
+	// one that comes with a status may never change it.
+	unheard = 2 * time.Second
 	// unread is when a host is looked at again whose firmware nobody has read yet.
 	unread = time.Minute
 	// later is when one is looked at again whose firmware could not be read.
@@ -50,8 +53,11 @@ func (l *looker) look(ctx context.Context, key types.NamespacedName) (again time
 		return 0, nil
 	}
 	h, err := l.bus.Load(ctx, string(o.UID))
-	if err != nil || !h.Registration.Registered || lifecycle.Apart(h) || lifecycle.Leaving(h) {
-		return 0, err
+	switch {
+	case err != nil || !h.Exists():
+		return unheard, err
+	case !h.Registration.Registered || lifecycle.Apart(h) || lifecycle.Leaving(h):
+		return 0, nil
 	}
 	s := sight{host: o, bus: h, read: lifecycle.Firmware(h)}
 	if s.read.At.IsZero() {
