@@ -201,12 +201,14 @@ func (s *site) expectations() map[string]expectation {
 	host, claim := &v1alpha1.BareMetalHost{ObjectMeta: at}, &v1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.claims, Name: "rack-1"}}
 	configs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.hosts, Name: "ironic-switch-configs"}}
 	return map[string]expectation{
-		"PreprovisioningImage":   {ramdisk, func() string { return message(ramdisk.Status.Conditions, v1alpha1.SupportedCondition) }, "--build-preprov-image"},
-		"HostFirmwareSettings":   {settings, func() string { return message(settings.Status.Conditions, string(v1alpha1.FirmwareSettingsValid)) }, unread},
-		"HostFirmwareComponents": {components, func() string { return message(components.Status.Conditions, string(v1alpha1.HostFirmwareComponentsValid)) }, unread},
-		"DataImage":              {image, func() string { return image.Status.Error.Message }, yet},
-		"BMCEventSubscription":   {subscription, func() string { return subscription.Status.Error }, yet},
-		"HostClaim":              {claim, func() string { return reason(claim.Status.Conditions, v1alpha1.AssociatedCondition) }, v1alpha1.BareMetalHostAssociatedReason},
+		"PreprovisioningImage": {ramdisk, func() string { return message(ramdisk.Status.Conditions, v1alpha1.SupportedCondition) }, "--build-preprov-image"},
+		"HostFirmwareSettings": {settings, func() string { return message(settings.Status.Conditions, string(v1alpha1.FirmwareSettingsValid)) }, unread},
+		"HostFirmwareComponents": {components, func() string {
+			return message(components.Status.Conditions, string(v1alpha1.HostFirmwareComponentsValid))
+		}, unread},
+		"DataImage":            {image, func() string { return image.Status.Error.Message }, yet},
+		"BMCEventSubscription": {subscription, func() string { return subscription.Status.Error }, yet},
+		"HostClaim":            {claim, func() string { return reason(claim.Status.Conditions, v1alpha1.AssociatedCondition) }, v1alpha1.BareMetalHostAssociatedReason},
 		"the claim's host": {host, func() string {
 			if host.Spec.ConsumerRef == nil {
 				return ""
