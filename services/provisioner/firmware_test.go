@@ -59,7 +59,9 @@ func TestFirmwareIsRead(t *testing.T) {
 		"the host is detached":          {host(event.Deployed, append(running, detached)...), reader{}, 0, lifecycle.Nothing{}},
 		"its BMC does not answer":       {host(event.Deployed, append(running, unreached)...), reader{}, 0, lifecycle.Nothing{}},
 		"it was changed": {
-			host(event.Deployed, append(running, read(event.FirmwareRead{Digest: "old"}, time.Hour), firmware, op(event.Service))...), reader{}, 1,
+			host(event.Deployed, append(running, read(event.FirmwareRead{Digest: "old"}, time.Hour), firmware, op(event.Service))...),
+			reader{},
+			1,
 			lifecycle.Record{Fact: lifecycle.Serviced{Read: &event.FirmwareRead{Digest: "new", At: now}}},
 		},
 		"nothing was done to it": {

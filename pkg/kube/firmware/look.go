@@ -59,6 +59,15 @@ func (l *looker) look(ctx context.Context, key types.NamespacedName) (again time
 	case !h.Registration.Registered || lifecycle.Apart(h) || lifecycle.Leaving(h):
 		return 0, nil
 	}
+	again, err = l.lookAt(ctx, key, o, h)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return time.Second, nil // what was seen is old
+	}
+	return again, err
+}
+
+// lookAt looks at a host that its backend holds.
+func (l *looker) lookAt(ctx context.Context, key types.NamespacedName, o *v1alpha1.BareMetalHost, h lifecycle.Host) (again time.Duration, err error) {
 	s := sight{host: o, bus: h, read: lifecycle.Firmware(h)}
 	if s.read.At.IsZero() {
 		return unread, l.unread(ctx, key, s)
@@ -68,21 +77,14 @@ func (l *looker) look(ctx context.Context, key types.NamespacedName) (again time
 			return 0, err
 		}
 	}
-	s.policy, _ = l.policies.Get(key)
-	made, err := l.make(ctx, key, s)
-	if err != nil || made {
+	if made, err := l.make(ctx, key, s); err != nil || made {
 		return unseen, err // they are looked at when they are seen, which is sooner
 	}
-	if err := l.show(ctx, key, s); err != nil {
-		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) {
-			return time.Second, nil // what was seen is old, or it is being made anew
-		}
-		return 0, err
-	}
+	s.policy, _ = l.policies.Get(key)
 	if s.read.Problem != "" {
 		again = later
 	}
-	return again, nil
+	return again, l.show(ctx, key, s)
 }
 
 // show brings the objects up to date.
