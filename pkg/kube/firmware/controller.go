@@ -108,6 +108,10 @@ func follow(c *Controller, queue *kube.Queue) objects {
 		schemas:    kube.NewKnown(c.cluster, c.client, &v1alpha1.FirmwareSchema{}, &v1alpha1.FirmwareSchemaList{}, func(*v1alpha1.FirmwareSchema) {}),
 	}
 	all.settings.Shrink(shorten)
+	all.components.Shrink(func(o *v1alpha1.HostFirmwareComponents) *v1alpha1.HostFirmwareComponents {
+		o.ManagedFields = nil
+		return o
+	})
 	all.schemas.Shrink(func(o *v1alpha1.FirmwareSchema) *v1alpha1.FirmwareSchema {
 		o.ManagedFields, o.Spec.Schema = nil, nil
 		return o

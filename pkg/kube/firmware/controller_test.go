@@ -278,6 +278,11 @@ func TestWithoutFirmware(t *testing.T) {
 		s.user.Create(&v1alpha1.HostFirmwareSettings{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.HostFirmwareSettingsSpec{Settings: v1alpha1.DesiredSettingsMap{}}},
 			&v1alpha1.HostFirmwareComponents{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.HostFirmwareComponentsSpec{Updates: []v1alpha1.FirmwareUpdate{}}})
 	}
+	shown := s.settings("unread")
+	shown.Status.Settings = v1alpha1.SettingsMap{"Turbo": "Enabled"}
+	if err := kubetest.Client(t, s.api.Config()).Status().Update(t.Context(), shown); err != nil {
+		t.Fatal(err)
+	}
 	s.host("none", event.FirmwareRead{At: time.Now()}, nil)
 	s.host("unread", event.FirmwareRead{At: time.Now(), Problem: "the BMC answers 500"}, nil)
 	s.host("new", event.FirmwareRead{}, nil)
@@ -294,6 +299,9 @@ func TestWithoutFirmware(t *testing.T) {
 	}
 	if text := s.settings("unread").Status.Conditions[0].Message; !strings.Contains(text, "500") {
 		t.Errorf("it does not say why: %s", text)
+	}
+	if known := s.settings("unread").Status.Settings; known["Turbo"] != "Enabled" {
+		t.Errorf("what was shown before is lost: %v", known)
 	}
 	if names := s.api.Names("hostfirmwaresettings"); len(names) != 3 {
 		t.Errorf("settings were made: %v", names)

@@ -180,7 +180,8 @@ func (l *looker) showSettings(ctx context.Context, key types.NamespacedName, s s
 	return v, nil
 }
 
-// settingsUnknown says on settings that a user made why they stay what they are.
+// settingsUnknown says on settings that are there why nothing comes of them. What
+// they showed before stays.
 func (l *looker) settingsUnknown(ctx context.Context, o *v1alpha1.HostFirmwareSettings, there bool, s sight) error {
 	if !there || moving(o) {
 		return nil
@@ -195,8 +196,11 @@ func (l *looker) settingsUnknown(ctx context.Context, o *v1alpha1.HostFirmwareSe
 	if equal(o.Status, next.Status) {
 		return nil
 	}
-	next.Status.Settings, next.Status.LastUpdated = v1alpha1.SettingsMap{}, l.stamp()
-	if err := l.writeStatus(ctx, next); err != nil {
+	fields := map[string]any{"conditions": next.Status.Conditions, "lastUpdated": l.stamp()}
+	if o.Status.Settings == nil {
+		fields["settings"] = v1alpha1.SettingsMap{} // the API asks for them
+	}
+	if err := l.patchStatus(ctx, next, fields); err != nil {
 		return err
 	}
 	l.settings.Wrote(shorten(next))

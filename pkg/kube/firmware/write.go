@@ -145,6 +145,21 @@ const (
 	unreferred = 10 * time.Minute
 )
 
+// patchStatus changes some fields of an object's status, as writeStatus does.
+func (c *Controller) patchStatus(ctx context.Context, o client.Object, fields map[string]any) error {
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": o.GetResourceVersion()}, "status": fields})
+	if err != nil {
+		return fmt.Errorf("encode the status of %T: %w", o, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
+	if err := c.client.Status().Patch(ctx, o, client.RawPatch(types.MergePatchType, body)); err != nil {
+		return fmt.Errorf("write the status of %T %s/%s: %w", o, o.GetNamespace(), o.GetName(), err)
+	}
+	c.wrote(o)
+	return nil
+}
+
 // sweep removes schemas that no settings refer to, until ctx ends. They have no
 // owners: a thousand equal machines would make a list of a thousand, to be written
 // again with each of them.
