@@ -142,6 +142,27 @@ func (s sight) backend() string {
 	return "of this host"
 }
 
+// when says when what differs is changed, by the policy's part about it.
+func (s sight) when(part func(v1alpha1.HostUpdatePolicySpec) v1alpha1.UpdatePolicy) string {
+	switch {
+	case !lifecycle.Used(lifecycle.Stage(s.bus)):
+		return ""
+	case s.policy != nil && part(s.policy.Spec) == v1alpha1.HostUpdatePolicyOnReboot:
+		return whenRebooted
+	default:
+		return whenPrepared
+	}
+}
+
+// whenSettings is when for settings: never, if the machine does not heed them.
+func (s sight) whenSettings(v verdict) string {
+	asked, done := s.bus.Intent.Firmware, s.bus.Provisioning.Firmware
+	if asked != nil && done != nil && asked.ID == done.Wish && Named(&event.FirmwareWish{Settings: v.settings}, asked, "").ID == done.Wish && done.Wish != "" {
+		return notHeeded
+	}
+	return s.when(func(p v1alpha1.HostUpdatePolicySpec) v1alpha1.UpdatePolicy { return p.FirmwareSettings })
+}
+
 func (l *looker) subject(o client.Object, s sight) subject {
 	return subject{generation: o.GetGeneration(), now: l.now(), remarks: remarksOn(s.known, s.read)}
 }
@@ -163,7 +184,9 @@ func (l *looker) showSettings(ctx context.Context, key types.NamespacedName, s s
 		return verdict{}, err
 	}
 	v := judgeSettings(o.Spec.Settings, s.known)
-	now := settingsStatus(o, s.known, v, l.subject(o, s))
+	about := l.subject(o, s)
+	about.when = s.whenSettings(v)
+	now := settingsStatus(o, s.known, v, about)
 	kept, short := o.Status, now
 	kept.Settings, short.Settings = digested(kept.Settings), digested(now.Settings)
 	if equal(kept, short) {
@@ -226,7 +249,9 @@ func (l *looker) showComponents(ctx context.Context, key types.NamespacedName, s
 	}
 	v = judgeUpdates(o, installed)
 	next := o.DeepCopy()
-	next.Status = componentsStatus(o, s.known, v, installed, l.subject(o, s))
+	about := l.subject(o, s)
+	about.when = s.when(func(p v1alpha1.HostUpdatePolicySpec) v1alpha1.UpdatePolicy { return p.FirmwareUpdates })
+	next.Status = componentsStatus(o, s.known, v, installed, about)
 	if equal(o.Status, next.Status) {
 		return v, installed, nil
 	}

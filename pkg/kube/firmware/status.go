@@ -24,6 +24,8 @@ type subject struct {
 	now        time.Time
 	// remarks are for people: what could not be read.
 	remarks string
+	// when says for people when what differs is changed, "" for soon.
+	when string
 }
 
 // mark sets a condition. Its generation is always that of the object as it is.
@@ -79,7 +81,7 @@ func settingsStatus(o *v1alpha1.HostFirmwareSettings, f event.Firmware, v verdic
 	}
 	const changed, valid = string(v1alpha1.FirmwareSettingsChangeDetected), string(v1alpha1.FirmwareSettingsValid)
 	status.Conditions = taken(status.Conditions)
-	s.mark(&status.Conditions, changed, truth(len(v.differ) > 0), v1alpha1.FirmwareSettingsSuccessReason, differing("settings", v.differ))
+	s.mark(&status.Conditions, changed, truth(len(v.differ) > 0), v1alpha1.FirmwareSettingsSuccessReason, differing("settings", v, s.when))
 	if len(v.faults) > 0 {
 		s.mark(&status.Conditions, valid, metav1.ConditionFalse, v1alpha1.FirmwareSettingsConfigurationErrorReason, joined("Invalid BIOS setting: "+strings.Join(v.faults, "; "), s.remarks))
 	} else {
@@ -97,7 +99,7 @@ func componentsStatus(o *v1alpha1.HostFirmwareComponents, f event.Firmware, v ve
 	}
 	const changed, valid = string(v1alpha1.HostFirmwareComponentsChangeDetected), string(v1alpha1.HostFirmwareComponentsValid)
 	status.Conditions = taken(status.Conditions)
-	s.mark(&status.Conditions, changed, truth(len(v.differ) > 0), v1alpha1.FirmwareComponentsOKReason, differing("updates", v.differ))
+	s.mark(&status.Conditions, changed, truth(len(v.differ) > 0), v1alpha1.FirmwareComponentsOKReason, differing("updates", v, s.when))
 	if len(v.faults) > 0 {
 		s.mark(&status.Conditions, valid, metav1.ConditionFalse, v1alpha1.FirmwareComponentsInvalidReason, joined("Invalid Firmware Components: "+strings.Join(v.faults, "; "), s.remarks))
 	} else {
@@ -106,12 +108,23 @@ func componentsStatus(o *v1alpha1.HostFirmwareComponents, f event.Firmware, v ve
 	return status
 }
 
-func differing(what string, list []string) string {
-	if len(list) == 0 {
+// differing names what is not as it is wanted, and says what comes of that.
+func differing(what string, v verdict, when string) string {
+	if len(v.differ) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s that are not as they are wanted: %s", what, names(slices.Clone(list)))
+	if len(v.faults) > 0 {
+		when = "Nothing is changed, since not all of it can be"
+	}
+	return joined(fmt.Sprintf("%s that are not as they are wanted: %s", what, names(slices.Clone(v.differ))), when)
 }
+
+// When what differs is changed, where that is not soon.
+const (
+	whenRebooted = "They are changed when the host is next rebooted or switched on"
+	whenPrepared = "The host is in use: they are changed when it is next prepared, or at its next reboot if its HostUpdatePolicy says onReboot"
+	notHeeded    = "They were handed over to the machine, which has not heeded them; take them out of the specification and write them again to have that tried once more"
+)
 
 // unsupported puts up that nothing is read or changed of this machine's firmware.
 func unsupported(list []metav1.Condition, backend string, s subject) []metav1.Condition {
