@@ -37,7 +37,7 @@ func Facts() []FactInfo {
 
 // Kinds lists the operations in the order of their sections.
 func Kinds() []Kind {
-	return []Kind{Enroll, Adopt, Detach, Remove, Inspect, Prepare, Deploy, Undeploy, Service, PowerOn, PowerOff, Reboot}
+	return []Kind{Enroll, Adopt, Detach, Remove, Inspect, Prepare, Deploy, Undeploy, Media, Service, PowerOn, PowerOff, Reboot, Subscribe}
 }
 
 func phases() []Phase {
@@ -69,7 +69,7 @@ func plainFacts() map[Kind][]FactInfo {
 			{SectionProvisioning, FirmwareSeen, "The firmware of a host at rest was read, or could not be."},
 			{SectionProvisioning, AttemptsReset, "Failed attempts no longer count, since the image changed or went."},
 		},
-		Reboot: {
+		Subscribe: {
 			{SectionPower, PowerChanged, "The host was found on, or off."},
 			{SectionPower, RebootServed, "The host was off already when a reboot was asked for."},
 			{SectionPower, OffAbandoned, "The host had to go before it could be powered off."},
@@ -94,8 +94,8 @@ func (k Kind) meaning() string {
 		Enroll: "Making the host a node of its backend", Adopt: "Taking a running host over again",
 		Detach: "Taking the node out of its backend, machine untouched", Remove: "Taking the node out of its backend for good",
 		Inspect: "Learning the hardware", Prepare: "Applying RAID and firmware settings", Deploy: "Bringing the image to the host",
-		Undeploy: "Taking the image off and cleaning", Service: "Changing firmware or settings of a host in use",
-		PowerOn: "Switching on", PowerOff: "Switching off", Reboot: "Restarting without power-off",
+		Undeploy: "Taking the image off and cleaning", Media: "Bringing the virtual CD of a host in use to what is wanted", Service: "Changing firmware or settings of a host in use",
+		PowerOn: "Switching on", PowerOff: "Switching off", Reboot: "Restarting without power-off", Subscribe: "Making, or ending, a subscription to the BMC's events",
 	}[k]
 }
 

@@ -66,6 +66,12 @@ type Intent struct {
 	// Ramdisk is what the host is to boot for inspection, cleaning and
 	// deployment; nil where no image is made for each host.
 	Ramdisk *RamdiskWish `json:"ramdisk,omitempty"`
+	// DataImage is what the virtual CD of the host is to hold, nil for nothing:
+	// there is no DataImage of its name, or that is being deleted.
+	DataImage *DataImageWish `json:"dataImage,omitempty"`
+
+	// Subscriptions are what the BMC is asked to send its events to, by uid.
+	Subscriptions []SubscriptionWish `json:"subscriptions,omitempty"`
 
 	// Firmware is what is to be changed of the host's firmware, nil for nothing.
 	Firmware *FirmwareWish `json:"firmware,omitempty"`
@@ -117,6 +123,22 @@ type RebootRequest struct {
 	Force bool                `json:"force,omitempty"`
 	// ID is new for each time that the annotation is set anew.
 	ID string `json:"id"`
+}
+
+// DataImageWish is a DataImage.
+type DataImageWish struct {
+	URL string `json:"url"`
+}
+
+// SubscriptionWish is a BMCEventSubscription that is to stay.
+type SubscriptionWish struct {
+	UID         string `json:"uid"`
+	Name        string `json:"name"`
+	Destination string `json:"destination"`
+	Context     string `json:"context,omitempty"`
+	// Headers is the Secret, in the host's namespace, with HTTP headers that the
+	// BMC sends along.
+	Headers SecretRef `json:"headers,omitzero"`
 }
 
 // SecretRef names a version of a Secret, never its content.

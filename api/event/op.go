@@ -22,11 +22,14 @@ const (
 	Prepare  Kind = "prepare"  // provisioning: RAID, firmware and cleaning before a host is available
 	Deploy   Kind = "deploy"   // provisioning: bring the image onto the host
 	Undeploy Kind = "undeploy" // provisioning: take it off again, and clean
+	Media    Kind = "media"    // provisioning: bring the virtual CD of a host in use to what is wanted
 	Service  Kind = "service"  // provisioning: change firmware or settings of a host in use
 
 	PowerOn  Kind = "on"     // power: switch the host on
 	PowerOff Kind = "off"    // power: switch it off
 	Reboot   Kind = "reboot" // power: restart it without a time off, where power-off is disabled
+
+	Subscribe Kind = "subscribe" // power: make, or end, a subscription to the BMC's events
 )
 
 // Section is the section that carries operations of this kind.
@@ -36,9 +39,9 @@ func (k Kind) Section() Section {
 		return SectionRegistration
 	case Inspect:
 		return SectionInspection
-	case Prepare, Deploy, Undeploy, Service:
+	case Prepare, Deploy, Undeploy, Media, Service:
 		return SectionProvisioning
-	case PowerOn, PowerOff, Reboot:
+	case PowerOn, PowerOff, Reboot, Subscribe:
 		return SectionPower
 	default:
 		return ""

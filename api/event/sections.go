@@ -166,10 +166,34 @@ type Provisioning struct {
 	Rebooted []string `json:"rebooted,omitempty"`
 	// Waiting is set while the host waits for a provisioning slot.
 	Waiting *Waiting `json:"waiting,omitempty"`
+	// Media is what is in the host's virtual CD drive.
+	Media VirtualCD `json:"media,omitzero"`
 	// Abandoned says what was left undone when the host had to go.
 	Abandoned        string                   `json:"abandoned,omitempty"`
 	ProvisionTimes   v1alpha1.OperationMetric `json:"provisionTimes,omitzero"`
 	DeprovisionTimes v1alpha1.OperationMetric `json:"deprovisionTimes,omitzero"`
+}
+
+// VirtualCD is a virtual CD drive, as far as metalbus put something into it. It
+// is brought to what is wanted before the host boots, once for each time that
+// the host is off, and emptied before the host or its image has to go.
+type VirtualCD struct {
+	// URL is the data image that is in the drive, "" if none of ours is.
+	URL string `json:"url,omitempty"`
+	// Unsure: a write did not end well, so the drive may hold what URL does not say.
+	Unsure bool `json:"unsure,omitempty"`
+	// Tried is what was to be in the drive at the newest try, "" for nothing.
+	Tried   string    `json:"tried,omitempty"`
+	TriedAt time.Time `json:"triedAt,omitzero"`
+	// Off is the time off of the newest try: when the host was seen to go off.
+	Off time.Time `json:"off,omitzero"`
+	// Failures counts tries in vain in a row. Problem is what the newest met: it
+	// is told on the DataImage, and none of the host's.
+	Failures int      `json:"failures,omitempty"`
+	Problem  *Problem `json:"problem,omitempty"`
+	// GivenUp: the drive could not be emptied when the host or its image had
+	// to go, which went without that.
+	GivenUp bool `json:"givenUp,omitempty"`
 }
 
 // Waiting is a place in the queue for a provisioning slot.
@@ -195,6 +219,27 @@ const (
 	OffAbandoned = "off.abandoned" // the host had to go before it could be powered off
 )
 
+// Subscription is a subscription to a BMC's events.
+type Subscription struct {
+	// UID and Name are those of the BMCEventSubscription.
+	UID  string `json:"uid"`
+	Name string `json:"name,omitempty"`
+	// Destination and Context are what the BMC was asked for, by which the
+	// subscription is known there.
+	Destination string `json:"destination,omitempty"`
+	Context     string `json:"context,omitempty"`
+	// ID is its name at the BMC, "" while it is not known to be there.
+	ID string `json:"id,omitempty"`
+	// Failures counts tries in vain in a row: to make it, or to end it. Problem
+	// is what the newest, at TriedAt, met. It is none of the host's.
+	Failures int       `json:"failures,omitempty"`
+	Ending   bool      `json:"ending,omitempty"`
+	TriedAt  time.Time `json:"triedAt,omitzero"`
+	Problem  *Problem  `json:"problem,omitempty"`
+	// GivenUp: it could not be ended when the host had to go.
+	GivenUp bool `json:"givenUp,omitempty"`
+}
+
 // Power is whether the host is on.
 type Power struct {
 	Work
@@ -208,6 +253,8 @@ type Power struct {
 	OffForDelete bool `json:"offForDelete,omitempty"`
 	// Abandoned says what was left undone when the host had to go.
 	Abandoned string `json:"abandoned,omitempty"`
+	// Subscriptions are those to the BMC's events that were made, or may have been.
+	Subscriptions []Subscription `json:"subscriptions,omitempty"`
 	// Fault is set while the backend cannot control the power.
 	Fault string `json:"fault,omitempty"`
 	// Health is OK, Warning, Critical, or "" while unknown.

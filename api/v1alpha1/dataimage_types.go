@@ -15,8 +15,8 @@ type AttachedImageReference struct {
 
 // DataImageError is the trouble with a medium.
 type DataImageError struct {
-	// count is how often it failed in a row. The pause before the next attempt
-	// grows with it.
+	// count is how often it failed in a row. It is tried once for each time
+	// that the machine is off, and keeps it from nothing.
 	Count int `json:"count"`
 
 	// message is what failed.
@@ -32,7 +32,7 @@ type DataImageSpec struct {
 
 // DataImageStatus is the medium that is there.
 type DataImageStatus struct {
-	// lastReconciled is when the medium was last put in or taken out.
+	// lastReconciled is when it was last tried to put the medium in, or out.
 	// +optional
 	LastReconciled *metav1.Time `json:"lastReconciled,omitempty"`
 
@@ -49,7 +49,7 @@ type DataImageStatus struct {
 // DataImage is an image that the provisioned BareMetalHost of the same name
 // finds in its virtual CD drive. It is put in when the machine is next switched
 // on or rebooted, and taken out at the first such moment after the deletion of
-// the object.
+// the object, or before the host or its image goes.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -227,8 +227,6 @@ func TestWhatIsNotBuiltSaysSo(t *testing.T) {
 		text   func(client.Object) string
 	}{
 		"PreprovisioningImage": {&v1alpha1.PreprovisioningImage{}, flag + "build-preprov-image", func(o client.Object) string { return notice(o.(*v1alpha1.PreprovisioningImage).Status.Conditions) }},
-		"DataImage":            {&v1alpha1.DataImage{}, yet, func(o client.Object) string { return o.(*v1alpha1.DataImage).Status.Error.Message }},
-		"BMCEventSubscription": {&v1alpha1.BMCEventSubscription{}, yet, func(o client.Object) string { return o.(*v1alpha1.BMCEventSubscription).Status.Error }},
 		"HostClaim":            {&v1alpha1.HostClaim{}, flag + "hostclaims", func(o client.Object) string { return notice(o.(*v1alpha1.HostClaim).Status.Conditions) }},
 		"BareMetalSwitch":      {&v1alpha1.BareMetalSwitch{}, flag + "ironic-networking-enabled", func(o client.Object) string { return notice(o.(*v1alpha1.BareMetalSwitch).Status.Conditions) }},
 	} {

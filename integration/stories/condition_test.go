@@ -27,9 +27,11 @@ import (
 //	updates:NAME=VALUE    a component's version, or a condition of HostFirmwareComponents
 //	settings~TEXT updates~TEXT  the message of such a condition
 //
+// and those of wishCondition.
+//
 // What is settled or seen is so of the newest revision: an earlier one says
 // nothing of how things are now.
-func parseConditions(words []string, m view) (condition, error) {
+func parseConditions(words []string, m *site) (condition, error) {
 	var c condition
 	for _, w := range words {
 		c.now = c.now || w == "settled" || w == "seen"
@@ -41,6 +43,10 @@ func parseConditions(words []string, m view) (condition, error) {
 		}
 		if f, ok := firmwareCondition(w); ok {
 			c.firmware = both(c.firmware, f)
+			continue
+		}
+		if o := wishCondition(w, m); o != nil {
+			c.object = both(c.object, o)
 			continue
 		}
 		h, o, err := parseCondition(w)

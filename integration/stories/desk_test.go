@@ -19,6 +19,8 @@ type desk struct {
 	gone   bool
 	secret string // version of the Secret, "" if there is none
 	since  time.Time
+	disc   *disc
+	asked  []event.SubscriptionWish
 }
 
 // wish is what is to be recorded now of what the object asks; ok is false if
@@ -62,7 +64,7 @@ func (d *desk) intent(h lifecycle.Host) event.Intent {
 	i := event.Intent{
 		Namespace: o.Namespace, Name: o.Name, UID: string(o.UID), CreatedAt: o.CreationTimestamp.UTC(), Spec: *o.Spec.DeepCopy(),
 		InspectionDisabled: o.InspectionDisabled(), Retry: o.Annotations[v1alpha1.RetryAnnotation], ForceDelete: has(v1alpha1.ForceDeleteAnnotation),
-		Reboots: d.reboots(h),
+		Reboots: d.reboots(h), DataImage: d.disc.wanted(), Subscriptions: d.asked,
 	}
 	if name := o.Spec.BMC.CredentialsName; name != "" {
 		i.Credentials = event.SecretRef{Namespace: o.Namespace, Name: name, Version: d.secret}

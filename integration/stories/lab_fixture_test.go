@@ -153,14 +153,23 @@ func (m *fixtureMachine) fail(words []string) (heal func(), err error) {
 func (m *fixtureMachine) acts() []string {
 	var list []string
 	for _, c := range m.lab.world.Commands(m.uid) {
-		list = append(list, c.String())
+		act, _, _ := strings.Cut(c.String(), "/") // and not of which subscription
+		list = append(list, act)
 	}
 	return list
 }
 
 func (m *fixtureMachine) look() string {
 	x := m.lab.world.Machine(m.uid)
-	return fmt.Sprintf("%s, disk %s, booted %d times, cleaned %d times", power(x.On), nothing(x.Image), x.Boots, x.Cleanings)
+	look := fmt.Sprintf("%s, disk %s, booted %d times, cleaned %d times", power(x.On), nothing(x.Image), x.Boots, x.Cleanings)
+	if x.Media != "" {
+		look += ", virtual CD " + x.Media
+	}
+	var receivers []string
+	for _, s := range x.Subscriptions {
+		receivers = append(receivers, s.Destination)
+	}
+	return look + eventsTo(receivers)
 }
 
 func power(on bool) string {

@@ -226,6 +226,8 @@ func (m *ironicMachine) fail(words []string) (heal func(), err error) {
 		f.FailDeploy = "write_image"
 	case event.Service:
 		f.FailService, f.FailUpdate = "apply_configuration", true
+	case event.Media:
+		f.FailMedia = true
 	default:
 		return nil, unknownFault(append([]string{"fail"}, words...))
 	}
@@ -250,7 +252,15 @@ func (m *ironicMachine) acts() []string {
 
 func (m *ironicMachine) look() string {
 	v := m.machine.View()
-	return fmt.Sprintf("%s, running %s, disk %s, booted %d times", power(v.On), nothing(v.Runs), nothing(v.Disk.Image), v.Boots)
+	look := fmt.Sprintf("%s, running %s, disk %s, booted %d times", power(v.On), nothing(v.Runs), nothing(v.Disk.Image), v.Boots)
+	if v.CD != "" && v.Runs == ironictest.RunsDisk {
+		look += ", virtual CD " + v.CD
+	}
+	var receivers []string
+	for _, s := range m.machine.Subscriptions() {
+		receivers = append(receivers, s.Destination)
+	}
+	return look + eventsTo(receivers)
 }
 
 func (m *ironicMachine) tidy(text string) string {

@@ -24,7 +24,7 @@ import (
 var (
 	// docker is for the real Ironic; the other labs need no containers.
 	docker containers.Session
-	onReal = flag.String("real", "^(L70|S01)_", "which of the stories for a real Ironic are told there, by a pattern of their names; . for all")
+	onReal = flag.String("real", "^(F106_data_images|L70|S01)_", "which of the stories for a real Ironic are told there, by a pattern of their names; . for all")
 )
 
 func TestMain(m *testing.M) {

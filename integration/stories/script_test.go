@@ -116,6 +116,8 @@ func (r *script) do(line string, words []string) error {
 	case "secret":
 		r.password(args[0])
 		return nil
+	case "dataimage", "subscribe", "unsubscribe":
+		return r.ask(words[0], args)
 	case "fault":
 		return r.fault(args)
 	case "heal":

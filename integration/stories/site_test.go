@@ -26,6 +26,7 @@ type user interface {
 	secret(data map[string]string)
 	// shown is the object as it is now, nil if there is none.
 	shown() *v1alpha1.BareMetalHost
+	wishes
 }
 
 // course is what happens to the host.

@@ -27,6 +27,7 @@ import (
 	"github.com/metalbus/metalbus/pkg/bus/embedded"
 	"github.com/metalbus/metalbus/pkg/kube"
 	"github.com/metalbus/metalbus/pkg/kube/firmware"
+	"github.com/metalbus/metalbus/pkg/kube/hostwish"
 	"github.com/metalbus/metalbus/pkg/kube/kubetest"
 	"github.com/metalbus/metalbus/pkg/kube/preprov"
 	"github.com/metalbus/metalbus/pkg/lifecycle"
@@ -144,11 +145,17 @@ func (h *theatre) project(ctx context.Context, b *bus.Bus) error {
 	}
 	cfg := projector.DefaultConfig()
 	cfg.StatusDelay = 10 * time.Millisecond
+	asked, err := hostwish.New(c, h.log)
+	if err != nil {
+		return err
+	}
 	fw, err := firmware.New(c, b, h.log, h.now)
 	if err != nil {
 		return err
 	}
-	o := projector.Options{Log: h.log, Metrics: registry, Now: h.now, Wishes: fw, Leading: []projector.Part{fw.Run}}
+	o := projector.Options{
+		Log: h.log, Metrics: registry, Now: h.now, Wishes: asked, Firmware: fw, Beside: []projector.Part{asked.Run}, Leading: []projector.Part{asked.Lead, fw.Run},
+	}
 	if h.images {
 		images, err := preprov.New(preprov.Config{Enabled: true}, c, h.log, h.now)
 		if err != nil {

@@ -52,12 +52,14 @@ func settled(h lifecycle.Host, stage v1alpha1.ProvisioningState) bool {
 		return true
 	}
 	switch stage {
-	case v1alpha1.StateNone, v1alpha1.StateUnmanaged, v1alpha1.StateExternallyProvisioned:
+	case v1alpha1.StateNone, v1alpha1.StateUnmanaged:
 		return true
+	case v1alpha1.StateExternallyProvisioned:
+		return lifecycle.BeforeBoot(h) == ""
 	case v1alpha1.StateAvailable:
 		return !lifecycle.WantsImage(h) && !lifecycle.WantsInspection(h) && !lifecycle.Unsettled(h)
 	case v1alpha1.StateProvisioned:
-		return !lifecycle.Unwanted(h)
+		return !lifecycle.Unwanted(h) && lifecycle.BeforeBoot(h) == ""
 	case v1alpha1.StateDeleting:
 		return h.Registration.Removed || !h.Registration.Registered
 	default:

@@ -2,7 +2,9 @@ package ironic
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"path"
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/baremetal/v1/nodes"
@@ -59,6 +61,8 @@ func (c *Client) needs(ctx context.Context, f Feature) error {
 
 // Subscription asks a BMC to send its events to a URL.
 type Subscription struct {
+	// ID is its name at the BMC, once it is there.
+	ID          string
 	Destination string
 	Context     string
 	// Headers are what the BMC sends to log in at the destination; they are secret.
@@ -67,6 +71,50 @@ type Subscription struct {
 
 // String hides the headers.
 func (s Subscription) String() string { return "subscription of " + scrub(s.Destination) }
+
+// Subscriptions are the subscriptions at a node's BMC. What it is told to send
+// along is in none of them.
+func (c *Client) Subscriptions(ctx context.Context, uuid string) ([]Subscription, error) {
+	var all struct {
+		Members []struct {
+			ID string `json:"@odata.id"`
+		} `json:"Members"`
+	}
+	err := c.call(ctx, call{name: "get subscriptions", about: "at node " + uuid, bmc: true, do: func(ctx context.Context, s *gophercloud.ServiceClient) error {
+		all.Members = nil
+		_, err := send(ctx, s, http.MethodGet, passthru(s, uuid, "get_all_subscriptions"), &gophercloud.RequestOpts{JSONResponse: &all, OkCodes: []int{http.StatusOK}})
+		return err
+	}})
+	if err != nil {
+		return nil, err
+	}
+	var list []Subscription
+	for _, m := range all.Members {
+		s, err := c.subscription(ctx, uuid, path.Base(m.ID))
+		if errors.Is(err, ErrNotFound) {
+			continue // it has ended meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+func (c *Client) subscription(ctx context.Context, uuid, id string) (Subscription, error) {
+	var found struct {
+		Destination string `json:"Destination"`
+		Context     string `json:"Context"`
+	}
+	err := c.call(ctx, call{name: "get subscription", about: id + " at node " + uuid, bmc: true, do: func(ctx context.Context, s *gophercloud.ServiceClient) error {
+		_, err := send(ctx, s, http.MethodGet, passthru(s, uuid, "get_subscription"), &gophercloud.RequestOpts{
+			JSONBody: map[string]any{"id": id}, JSONResponse: &found, OkCodes: []int{http.StatusOK},
+		})
+		return err
+	}})
+	return Subscription{ID: id, Destination: found.Destination, Context: found.Context}, err
+}
 
 // Subscribe makes a subscription at a node's BMC, and returns its id.
 func (c *Client) Subscribe(ctx context.Context, uuid string, s Subscription) (id string, err error) {

@@ -33,6 +33,7 @@ func Announce(before, after Host, section event.Section, fact string) []Announce
 		"inspection." + event.DetailsSupplied:                  {Reason: "UpdateHardwareDetails", Message: "Set HardwareDetails from hardware data or annotation"},
 		"provisioning." + event.Deploy.Fact(event.Succeeded):   {Reason: "ProvisioningComplete", Message: "Image provisioning completed for " + image},
 		"provisioning." + event.Undeploy.Fact(event.Succeeded): {Reason: "DeprovisioningComplete", Message: "Image deprovisioning completed"},
+		"provisioning." + event.Media.Fact(event.Succeeded):    {Reason: "DataImage", Message: mediaMessage(after.Provisioning.Media)},
 		"provisioning." + event.UndeployAbandoned:              {Reason: "DeprovisioningAbandoned", Message: after.Provisioning.Abandoned, Warning: true},
 		"power." + event.OffAbandoned:                          {Reason: "PowerOffAbandoned", Message: after.Power.Abandoned, Warning: !after.Intent.Spec.DisablePowerOff},
 		"power." + event.PowerOn.Fact(event.Succeeded):         {Reason: "PowerOn", Message: "Host powered on"},
@@ -52,6 +53,12 @@ func Announce(before, after Host, section event.Section, fact string) []Announce
 		return []Announcement{*text}
 	}
 	if text := foreignNews(after, fact); section == event.SectionPower && text != nil {
+		return []Announcement{*text}
+	}
+	if text := subscriptionNews(before, after); section == event.SectionPower && text != nil {
+		return []Announcement{*text}
+	}
+	if text := mediaNews(before.Provisioning.Media, after.Provisioning.Media); text != nil {
 		return []Announcement{*text}
 	}
 	if text := startNews(before, after, image); text != nil {
@@ -86,7 +93,7 @@ func stallNews(before, after Host, section event.Section) *Announcement {
 
 // farewell is the last that is told of a host: what could not be undone for it.
 func farewell(h Host) *Announcement {
-	undone := slices.DeleteFunc([]string{h.Provisioning.Abandoned, h.Power.Abandoned, h.Registration.Abandoned}, func(s string) bool { return s == "" })
+	undone := slices.DeleteFunc([]string{h.Provisioning.Abandoned, leftMedia(h.Provisioning.Media), leftSubscriptions(h), h.Power.Abandoned, h.Registration.Abandoned}, func(s string) bool { return s == "" })
 	if len(undone) == 0 {
 		return nil
 	}

@@ -16,11 +16,11 @@ func ErrorTypeOf(k event.Kind) v1alpha1.ErrorType {
 		return v1alpha1.InspectionError
 	case event.Prepare:
 		return v1alpha1.PreparationError
-	case event.Deploy, event.Undeploy:
+	case event.Deploy, event.Undeploy, event.Media:
 		return v1alpha1.ProvisioningError
 	case event.Service:
 		return v1alpha1.ServicingError
-	case event.PowerOn, event.PowerOff, event.Reboot:
+	case event.PowerOn, event.PowerOff, event.Reboot, event.Subscribe:
 		return v1alpha1.PowerManagementError
 	default:
 		return v1alpha1.RegistrationError

@@ -78,7 +78,12 @@ func (f Started) apply(h *Host, at time.Time) {
 	clearProblem(h, f.Kind)
 	begin(h, f.Kind, at)
 	handOver(h, f.Kind)
-	serve(h, f.Section())
+	if f.Kind != event.Media { // which boots nothing
+		serve(h, f.Section())
+	}
+	if f.Kind == event.Subscribe {
+		noteSubscription(h, f.Step)
+	}
 }
 
 // clearProblem: what is tried again is no present problem.
@@ -90,9 +95,9 @@ func clearProblem(h *Host, k event.Kind) {
 }
 
 // keepsProblem: the cleaning between two tries of one deployment leaves its
-// error readable.
+// error readable, and subscriptions have nothing to do with the power's.
 func keepsProblem(h Host, k event.Kind) bool {
-	return k == event.Undeploy && h.Provisioning.Attempts > 0
+	return k == event.Subscribe || (k == event.Undeploy && h.Provisioning.Attempts > 0)
 }
 
 // begin is what the start of an operation changes beside the operation itself.
@@ -162,6 +167,9 @@ func (f Claimed) apply(h *Host, at time.Time) {
 		op.Step, op.Claim, op.Answered, op.StepAt, op.Forced = f.Step, op.Claim+1, false, at, forced
 	})
 	handOver(h, f.Kind)
+	if f.Kind == event.Subscribe {
+		noteSubscription(h, f.Step)
+	}
 	if forced {
 		serve(h, f.Section())
 	}
@@ -212,6 +220,9 @@ func (f Aborted) apply(h *Host, at time.Time) {
 	w := h.work(f.Section())
 	w.Op, w.Stalled = nil, nil
 	unfinished(h, f.Kind)
+	if f.Kind == event.Media {
+		h.Provisioning.Media.Unsure = true
+	}
 	if f.Kind == event.Inspect {
 		h.Inspection.Again = h.Inspection.Again && !h.Intent.InspectionDisabled // else it begins anew
 		endTimes(&h.Inspection.Times, at)
@@ -229,6 +240,17 @@ type Failed struct {
 
 func (f Failed) apply(h *Host, at time.Time) {
 	w := h.work(f.Section())
+	switch f.Kind {
+	case event.Media:
+		mediaFailed(h, f.Problem, at)
+		w.Op, w.Stalled = nil, nil
+		return
+	case event.Subscribe:
+		subscriptionFailed(h, f.Problem, at)
+		w.Op, w.Stalled = nil, nil
+		return
+	default: // a problem of the host
+	}
 	w.Op, w.Last, w.Stalled = nil, nil, nil
 	w.Failures++
 	unfinished(h, f.Kind)

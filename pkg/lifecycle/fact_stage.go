@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"slices"
 	"time"
 
 	"github.com/metalbus/metalbus/api/event"
@@ -199,6 +200,19 @@ func cleared(p *event.Provisioning) {
 	}
 }
 
+// MediaSet says that the virtual CD drive holds what is wanted: the image with
+// that URL, or nothing.
+type MediaSet struct{ URL string }
+
+func (MediaSet) Section() event.Section { return event.SectionProvisioning }
+func (MediaSet) Name() string           { return event.Media.Fact(event.Succeeded) }
+func (f MediaSet) change() event.Change { return event.Change{Message: f.URL} }
+func (f MediaSet) apply(h *Host, at time.Time) {
+	p := &h.Provisioning
+	p.Op, p.Stalled = nil, nil
+	p.Media = event.VirtualCD{URL: f.URL, Tried: f.URL, TriedAt: at, Off: h.Power.SeenAt}
+}
+
 // EnteredExternal says that the disk is somebody else's from now on.
 type EnteredExternal struct{}
 
@@ -206,7 +220,7 @@ func (EnteredExternal) Section() event.Section { return event.SectionProvisionin
 func (EnteredExternal) Name() string           { return event.ExternalEntered }
 func (EnteredExternal) apply(h *Host, _ time.Time) {
 	was := h.Provisioning
-	h.Provisioning = event.Provisioning{Phase: event.External, Firmware: was.Firmware, FirmwareRead: was.FirmwareRead}
+	h.Provisioning = event.Provisioning{Phase: event.External, Media: was.Media, Firmware: was.Firmware, FirmwareRead: was.FirmwareRead}
 }
 
 // LeftExternal says that the disk is ours again, with what the specification says is on it.
@@ -361,4 +375,22 @@ func (f LeftOn) change() event.Change { return event.Change{Message: f.Undone} }
 func (f LeftOn) apply(h *Host, _ time.Time) {
 	succeed(&h.Power.Work)
 	h.Power.OffForDelete, h.Power.Abandoned = true, f.Undone
+}
+
+// SubscriptionSet says that a subscription is at the BMC, under that ID, or, with
+// none, that it is not.
+type SubscriptionSet struct{ UID, ID string }
+
+func (SubscriptionSet) Section() event.Section { return event.SectionPower }
+func (SubscriptionSet) Name() string           { return event.Subscribe.Fact(event.Succeeded) }
+func (f SubscriptionSet) apply(h *Host, _ time.Time) {
+	p := &h.Power
+	p.Op, p.Stalled = nil, nil
+	if f.ID == "" {
+		p.Subscriptions = slices.DeleteFunc(slices.Clone(p.Subscriptions), func(s event.Subscription) bool { return s.UID == f.UID })
+		return
+	}
+	changeSubscription(h, f.UID, func(s *event.Subscription) {
+		s.ID, s.Failures, s.Problem, s.Ending, s.TriedAt = f.ID, 0, nil, false, time.Time{}
+	})
 }

@@ -83,6 +83,8 @@ type Result struct {
 	Node string
 	// Hardware is the inventory (inspect).
 	Hardware *v1alpha1.HardwareDetails
+	// Subscription is a subscription's name at the BMC, "" if there is none (subscribe).
+	Subscription string
 	// Undone says what could not be done and was left (remove).
 	Undone string
 }

@@ -171,12 +171,14 @@ func provisioningRows() []Row {
 		{From: states{deprovision}, Section: s, Facts: facts(event.Undeploy, event.Started, event.Claimed, event.Failed), Why: "the disk is being cleaned"},
 		{From: states{deprovision}, Section: s, Facts: facts(event.Undeploy, event.Succeeded), To: states{available, poweringOff}, Moves: true, Why: "the disk is clean"},
 		{From: states{deprovision}, Section: s, Facts: []string{event.UndeployAbandoned}, To: states{poweringOff}, Moves: true, When: Leaving, Why: "the host has to go and cannot be cleaned"},
+		{From: states{provisioned, externally, deprovision, poweringOff}, Section: s, Facts: facts(event.Media, event.Started), When: MediaDue, Why: "the host is about to boot and its user wants another data image in it, or none, or what has to go holds one"},
+		{From: states{provisioned, externally, deprovision, poweringOff}, Section: s, Facts: facts(event.Media, event.Claimed, event.Failed, event.Succeeded), When: func(h Host) bool { return MediaDue(h) || h.Doing(event.Media) }, Why: "its virtual CD is being brought to what is wanted"},
 		{From: states{provisioned, externally}, Section: s, Facts: facts(event.Service, event.Started), When: isBeforeBoot(event.Service), Why: "its user lets its firmware be changed while it is in use"},
 		{From: states{provisioned, externally}, Section: s, Facts: facts(event.Service, event.Claimed, event.Failed, event.Succeeded), When: stays, Why: "firmware of a host in use"},
 		{From: states{available, provisioned, externally}, Section: s, Facts: []string{event.FirmwareSeen}, Why: "its firmware was read, or could not be"},
 		{From: states{preparing, available, provision, provisioned, deprovision}, Section: s, Facts: []string{event.SlotAwaited}, Why: "it waits for its turn"},
 		{From: states{available}, Section: s, Facts: []string{event.AttemptsReset}, Why: "another image, or none"},
-		ends(s, event.Prepare, event.Deploy, event.Undeploy, event.Service),
+		ends(s, event.Prepare, event.Deploy, event.Undeploy, event.Media, event.Service),
 		{From: knownStates(), Section: s, Facts: trouble(), Why: "its backend does not answer, or does again"},
 	}
 }
@@ -193,7 +195,8 @@ func powerRows() []Row {
 		{From: steady, Section: s, Facts: work(event.PowerOn), When: func(h Host) bool { return stays(h) && h.Intent.Spec.Online }, Why: "the host is to be online"},
 		{From: steady, Section: s, Facts: append(work(event.PowerOff), work(event.Reboot)...), When: func(h Host) bool { return stays(h) && WantsOff(h) }, Why: "the host is not to be online, or a reboot is asked for"},
 		{From: states{poweringOff}, Section: s, Facts: append(work(event.PowerOff), event.OffAbandoned), To: states{deleting}, When: Leaving, Why: "it is being deleted"},
-		ends(s, event.PowerOn, event.PowerOff, event.Reboot),
+		{From: append(steady[:3:3], poweringOff), Section: s, Facts: work(event.Subscribe), When: func(h Host) bool { return subscribes(h) || h.Doing(event.Subscribe) }, Why: "its user wants a subscription to its BMC's events, or no longer, or it goes"},
+		ends(s, event.PowerOn, event.PowerOff, event.Reboot, event.Subscribe),
 		{From: knownStates(), Section: s, Facts: trouble(), Why: "its backend does not answer, or does again"},
 	}
 }

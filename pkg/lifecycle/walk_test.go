@@ -42,7 +42,7 @@ func next(h lifecycle.Host, pick pick) lifecycle.Fact {
 		return phases[pick("which", len(phases))]
 	}
 	facts := []lifecycle.Fact{
-		lifecycle.Enrolled{Backend: "redfish", Node: fmt.Sprint(pick("node", 2)), Credentials: lifecycle.Credentials(h.Intent)},
+		lifecycle.Enrolled{Backend: "redfish", Node: fmt.Sprint(pick("node", 2)), Address: h.Intent.Spec.BMC.Address, Credentials: lifecycle.Credentials(h.Intent)},
 		lifecycle.Rotated{Credentials: lifecycle.Credentials(h.Intent)},
 		lifecycle.Adopted{},
 		lifecycle.Lost{},
@@ -55,6 +55,7 @@ func next(h lifecycle.Host, pick pick) lifecycle.Fact {
 		lifecycle.Provisioned{},
 		lifecycle.Deprovisioned{},
 		lifecycle.Abandoned{},
+		lifecycle.MediaSet{URL: lifecycle.WantedMedia(h)},
 		lifecycle.EnteredExternal{},
 		lifecycle.LeftExternal{},
 		lifecycle.Queued{Kind: event.Deploy},
@@ -64,6 +65,7 @@ func next(h lifecycle.Host, pick pick) lifecycle.Fact {
 		lifecycle.Switched{Kind: event.PowerOff},
 		lifecycle.Switched{Kind: event.Reboot, On: true},
 		lifecycle.LeftOn{},
+		lifecycle.SubscriptionSet{UID: fmt.Sprint(pick("subscription", 2)), ID: []string{"", "1"}[pick("there", 2)]},
 		lifecycle.Served{},
 		lifecycle.Observed{What: event.FaultChanged, Fault: "f"},
 		lifecycle.Observed{What: event.HealthChanged, Health: "OK"},
@@ -88,7 +90,7 @@ func wish(h lifecycle.Host, pick pick) lifecycle.Fact {
 		i.Spec.ExternallyProvisioned = pick("external", 4) == 0
 		return lifecycle.Wish{Fact: event.Created, Intent: i}
 	}
-	switch pick("wish", 17) {
+	switch pick("wish", 18) {
 	case 0:
 		i.Spec.BMC = v1alpha1.BMCDetails{Address: "redfish://192.0.2.1", CredentialsName: "s"}
 	case 1:
@@ -115,9 +117,19 @@ func wish(h lifecycle.Host, pick pick) lifecycle.Fact {
 		i.Paused, fact = !i.Paused, event.Paused
 	case 13:
 		i.Spec.RAID = &v1alpha1.RAIDConfig{HardwareRAIDVolumes: []v1alpha1.HardwareRAIDVolume{{Level: fmt.Sprint(pick("level", 2))}}}
-	case 14, 15:
-		i.Firmware = firmwareWish(pick)
+	case 14:
+		i.DataImage = nil
+		if n := pick("media", 3); n > 0 {
+			i.DataImage = &event.DataImageWish{URL: fmt.Sprintf("http://192.0.2.2/%d.iso", n)}
+		}
+	case 15:
+		i.Subscriptions = nil
+		for n := range pick("subscriptions", 3) {
+			i.Subscriptions = append(i.Subscriptions, event.SubscriptionWish{UID: fmt.Sprint(n), Destination: "https://192.0.2.9/"})
+		}
 	case 16:
+		i.Firmware = firmwareWish(pick)
+	case 17:
 		if pick("delete", 2) == 0 {
 			i.DeletedAt, fact = epoch, event.Deleting
 		}
@@ -148,7 +160,7 @@ func walk(h lifecycle.Host, n int, pick pick, show func(before, after lifecycle.
 		if !h.Exists() || pick("who", 8) == 0 {
 			f = wish(h, pick)
 		}
-		after := record(h, f)
+		after := recordAt(h, f, epoch.Add(time.Duration(h.Rev)*time.Second))
 		if lifecycle.Check(h, after, f) != nil {
 			continue
 		}
@@ -158,8 +170,9 @@ func walk(h lifecycle.Host, n int, pick pick, show func(before, after lifecycle.
 	return h
 }
 
-func record(h lifecycle.Host, f lifecycle.Fact) lifecycle.Host {
-	at := epoch.Add(time.Duration(h.Rev) * time.Second)
+func record(h lifecycle.Host, f lifecycle.Fact) lifecycle.Host { return recordAt(h, f, epoch) }
+
+func recordAt(h lifecycle.Host, f lifecycle.Fact, at time.Time) lifecycle.Host {
 	after := lifecycle.Apply(h, f, at)
 	return after.WithNewest(f.Section(), lifecycle.Meta{Seq: h.Head + 1, Rev: h.Rev + 1, Fact: f.Name(), At: at})
 }
@@ -237,6 +250,8 @@ func TestRunningMachinesAreNotSwitchedOff(t *testing.T) {
 			switch {
 			case off && !lifecycle.WantsOff(before):
 				t.Fatalf("%s of a running machine that is to be on", s.Kind)
+			case s.Kind == event.Subscribe && len(before.Intent.Subscriptions)+len(before.Power.Subscriptions) == 0:
+				t.Fatal("a subscription that nobody asked for")
 			case s.Kind == event.Inspect || s.Kind == event.Prepare || s.Kind == event.Deploy:
 				t.Fatalf("%s of a running machine", s.Kind)
 			case s.Kind == event.Service && !mayBeServiced(before):
@@ -288,6 +303,71 @@ func TestFirmwareIsChangedInUse(t *testing.T) {
 	}
 }
 
+// Nothing is put into a running machine, or taken out of it, that its user did
+// not ask for, and only before it boots or goes.
+func TestMediaTakeTheUsersWord(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		draw := func(label string, n int) int { return rapid.IntRange(0, n-1).Draw(t, label) }
+		walk(start(draw), 120, draw, func(before, _ lifecycle.Host, f lifecycle.Fact) {
+			s, ok := f.(lifecycle.Started)
+			if !ok || s.Kind != event.Media {
+				return
+			}
+			cd, on := before.Provisioning.Media, before.Power.On
+			switch {
+			case before.Intent.DataImage == nil && cd.URL == "" && !cd.Unsure:
+				t.Fatal("nobody asked for a data image, and none is there")
+			case !lifecycle.Used(lifecycle.Stage(before)), lifecycle.Stage(before) == v1alpha1.StateProvisioned && lifecycle.Unwanted(before):
+				if lifecycle.WantedMedia(before) != "" {
+					t.Fatal("a host that goes is given a data image")
+				}
+			case on == nil || *on || !before.Intent.Spec.Online || before.Power.Fault != "":
+				t.Fatal("the host is not about to boot")
+			}
+		})
+	})
+}
+
+// The same for running machines of every kind, with and without a wish.
+func TestMediaOfRunningMachines(t *testing.T) {
+	allowed := 0
+	for _, h := range explored().used {
+		h.Provisioning.Media, h.Intent.DataImage = event.VirtualCD{}, nil
+		begins := func(h lifecycle.Host) bool {
+			f := lifecycle.Started{Kind: event.Media, Step: "attach"}
+			return lifecycle.Check(h, record(h, f), f) == nil
+		}
+		if begins(h) {
+			t.Errorf("a data image that nobody asked for: %+v", h)
+		}
+		h = freed(h)
+		h.Intent.DataImage = &event.DataImageWish{URL: "http://192.0.2.2/1.iso"}
+		h.Power.On = new(true)
+		if begins(h) {
+			t.Errorf("a data image while the machine runs: %+v", h)
+		}
+		h.Power.On = new(false)
+		if begins(h) {
+			allowed++
+		}
+	}
+	if n := len(explored().used); allowed != n {
+		t.Errorf("%d of %d machines that are about to boot could be given the data image that was asked for", allowed, n)
+	}
+}
+
+// freed is a host in use with all that keeps work from it gone.
+func freed(h lifecycle.Host) lifecycle.Host {
+	h.Intent.Paused, h.Intent.Detached, h.Intent.Reboots, h.Intent.Invalid = false, nil, nil, nil
+	h.Provisioning.Image = v1alpha1.Image{URL: "http://192.0.2.2/0.iso"}
+	h.Intent.Spec.Online, h.Intent.Spec.Image = true, h.Provisioning.Image.DeepCopy()
+	h.Registration = event.Registration{
+		Registered: true, Node: "n", Adopted: "n", Address: h.Intent.Spec.BMC.Address, Good: lifecycle.Credentials(h.Intent), External: h.Registration.External,
+	}
+	h.Inspection.Work, h.Provisioning.Work, h.Power.Work, h.Power.Fault = event.Work{}, event.Work{}, event.Work{}, ""
+	return h
+}
+
 func TestOneOperationAtATime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(label string, n int) int { return rapid.IntRange(0, n-1).Draw(t, label) }
@@ -330,7 +410,7 @@ type exploration struct {
 	used []lifecycle.Host
 }
 
-var explored = sync.OnceValue(func() exploration { return explore(25000) })
+var explored = sync.OnceValue(func() exploration { return explore(50000) })
 
 // way is a change of state by a row of the table.
 type way struct {
@@ -379,5 +459,5 @@ func kind(h lifecycle.Host) string {
 	if op != nil {
 		doing = op.Kind
 	}
-	return fmt.Sprint(lifecycle.Stage(h), h.Provisioning.Phase, doing, lifecycle.Leaving(h), lifecycle.Apart(h), h.Power.OffForDelete, h.Intent.DeletedAt.IsZero(), h.Registration.Detached, lifecycle.BeforeBoot(h))
+	return fmt.Sprint(lifecycle.Stage(h), h.Provisioning.Phase, doing, lifecycle.Leaving(h), lifecycle.Apart(h), h.Power.OffForDelete, h.Intent.DeletedAt.IsZero(), h.Registration.Detached, lifecycle.BeforeBoot(h) == event.Service)
 }

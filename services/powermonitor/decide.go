@@ -18,6 +18,8 @@ const (
 	lookNowhere look = ""      // the step is known
 	lookAtPower look = "power" // how the power is, and then what that means
 	lookAtOff   look = "off"   // how switching off for a deletion stands
+
+	lookAtSubscription look = "subscription" // how the next subscription stands
 )
 
 // turn is what the powermonitor has to look at, or a step that needs no look at
@@ -41,6 +43,8 @@ func turn(h lifecycle.Host, now time.Time) (look, lifecycle.Step) {
 		return lookNowhere, lifecycle.Nothing{}
 	case stage == v1alpha1.StateAvailable && h.Power.Op == nil && claimedByOthers(h):
 		return lookNowhere, lifecycle.Nothing{}
+	case h.Doing(event.Subscribe):
+		return lookAtSubscription, nil
 	default:
 		return lookAtPower, nil
 	}
@@ -58,9 +62,14 @@ func claimedByOthers(h lifecycle.Host) bool {
 // leave powers a host off before its deletion, or gives that up.
 func leave(h lifecycle.Host, now time.Time) (look, lifecycle.Step) {
 	p := h.Power
+	ending := h.Doing(event.Subscribe) || (p.Op == nil && lifecycle.SubscriptionDue(h, now))
 	switch {
+	case ending && !lifecycle.Orphaned(h) && !lifecycle.Overdue(h, now):
+		return lookAtSubscription, nil
 	case p.Op != nil && (p.Op.Kind != event.PowerOff || lifecycle.Orphaned(h)):
 		return lookNowhere, stop(h, "the host is being deleted")
+	case p.Op == nil && (lifecycle.MediaDue(h) || h.Doing(event.Media)) && !lifecycle.Overdue(h, now):
+		return lookNowhere, lifecycle.Nothing{} // the end of that is a trigger
 	case h.Intent.Spec.DisablePowerOff:
 		return lookNowhere, leftOn("spec.disablePowerOff says so")
 	case lifecycle.GaveUp(h, p.Work):
@@ -118,7 +127,7 @@ func compare(h lifecycle.Host, now found) (lifecycle.Task, lifecycle.Step) {
 	case want == event.Reboot:
 		return lifecycle.Task{Kind: want, Mode: lifecycle.OffMode(h), Reason: offReason(h)}, nil
 	case want == event.PowerOn && !*now.On && lifecycle.BeforeBoot(h) != "":
-		return lifecycle.Task{}, lifecycle.Nothing{} // its end is a trigger
+		return lifecycle.Task{}, lifecycle.Nothing{} // the end of that is a trigger
 	case want == event.PowerOn && !*now.On:
 		return lifecycle.Task{Kind: want, Reason: "spec.online is true"}, nil
 	case h.Power.Problem != nil && want != "": // somebody else did what we could not
@@ -214,4 +223,11 @@ func offReason(h lifecycle.Host) string {
 		return "spec.online is false"
 	}
 	return "annotation " + v1alpha1.RebootAnnotationPrefix
+}
+
+func subscribeReason(t lifecycle.SubscriptionTurn) string {
+	if t.Wish == nil {
+		return "the subscription to the BMC's events is not wanted any more"
+	}
+	return "a subscription to the BMC's events is wanted"
 }

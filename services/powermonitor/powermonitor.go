@@ -53,6 +53,8 @@ func (p *Powermonitor) Step(ctx context.Context, h lifecycle.Host) (lifecycle.St
 		return p.compare(ctx, h)
 	case lookAtOff:
 		return p.drive(ctx, h, lifecycle.Task{Kind: event.PowerOff, Mode: v1alpha1.RebootModeHard, Reason: "the host is being deleted"})
+	case lookAtSubscription:
+		return p.subscribe(ctx, h)
 	default:
 		return step, nil
 	}
@@ -72,10 +74,38 @@ func (p *Powermonitor) compare(ctx context.Context, h lifecycle.Host) (lifecycle
 		p.calm.note(h, p.now())
 	}
 	task, step := compare(h, now)
-	if task.Kind == "" {
-		return p.later(step), nil
+	switch {
+	case task.Kind != "":
+		return p.drive(ctx, h, task)
+	case step == (lifecycle.Nothing{}) && now.Fault == "" && lifecycle.SubscriptionDue(h, p.now()):
+		return p.subscribe(ctx, h)
+	default:
+		return p.later(h, step), nil
 	}
-	return p.drive(ctx, h, task)
+}
+
+// patience is how often a write of a subscription may be put off before it is left
+// for later: the power waits for it.
+const patience = 3
+
+// subscribe makes or ends the subscription that is next.
+func (p *Powermonitor) subscribe(ctx context.Context, h lifecycle.Host) (lifecycle.Step, error) {
+	turn, open := lifecycle.NextSubscription(h)
+	if !open {
+		return lifecycle.Nothing{}, nil
+	}
+	if op := h.Power.Op; op != nil && op.Refusals >= patience {
+		problem := lifecycle.NewProblem(v1alpha1.PowerManagementError, event.ClassBackend, "the backend has been busy with something else")
+		return lifecycle.Record{Fact: lifecycle.Failed{Kind: event.Subscribe, Problem: problem}}, nil
+	}
+	outlook, err := p.backends.Look(ctx, event.Subscribe, h)
+	if err != nil {
+		return nil, err
+	}
+	task := lifecycle.Task{Kind: event.Subscribe, Reason: subscribeReason(turn)}
+	return lifecycle.Next(h, task, outlook, func(r lifecycle.Result) lifecycle.Fact {
+		return lifecycle.SubscriptionSet{UID: turn.UID, ID: r.Subscription}
+	}), nil
 }
 
 // drive brings the power to what is wanted.
@@ -90,12 +120,18 @@ func (p *Powermonitor) drive(ctx context.Context, h lifecycle.Host, task lifecyc
 }
 
 // later looks again at a host where nothing is to be done now: its power may
-// change behind our back.
-func (p *Powermonitor) later(s lifecycle.Step) lifecycle.Step {
-	if s == (lifecycle.Nothing{}) {
-		return lifecycle.Wait{For: "a change of power", Every: p.every, Steady: true}
+// change behind our back, and a subscription may be tried again.
+func (p *Powermonitor) later(h lifecycle.Host, s lifecycle.Step) lifecycle.Step {
+	if s != (lifecycle.Nothing{}) {
+		return s
 	}
-	return s
+	every := p.every
+	if turn, open := lifecycle.NextSubscription(h); open {
+		if pause := turn.At.Sub(p.now()); pause > 0 {
+			every = min(every, pause)
+		}
+	}
+	return lifecycle.Wait{For: "a change of power", Every: every, Steady: true}
 }
 
 // Do makes a write that Step asked for.

@@ -20,6 +20,7 @@ import (
 	"github.com/metalbus/metalbus/pkg/bus"
 	"github.com/metalbus/metalbus/pkg/bus/bustest"
 	"github.com/metalbus/metalbus/pkg/kube"
+	"github.com/metalbus/metalbus/pkg/kube/hostwish"
 	"github.com/metalbus/metalbus/pkg/kube/kubetest"
 	"github.com/metalbus/metalbus/pkg/kube/preprov"
 	"github.com/metalbus/metalbus/pkg/lifecycle"
@@ -63,13 +64,19 @@ func (s *site) start(identity string) (stop func()) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	o := projector.Options{Log: log, Metrics: registry, Now: time.Now}
+	wishes, err := hostwish.New(c, log)
+	if err != nil {
+		s.Fatal(err)
+	}
+	o := projector.Options{
+		Log: log, Metrics: registry, Now: time.Now, Wishes: wishes, Beside: []projector.Part{wishes.Run}, Leading: []projector.Part{wishes.Lead},
+	}
 	if s.ramdisks.Enabled {
 		images, err := preprov.New(s.ramdisks, c, log, time.Now)
 		if err != nil {
 			s.Fatal(err)
 		}
-		o.Ramdisks, o.Leading = images, []projector.Part{images.Run}
+		o.Ramdisks, o.Leading = images, append(o.Leading, images.Run)
 	}
 	if s.unlisted {
 		o.Ramdisks = unlisted{}

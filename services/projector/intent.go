@@ -32,7 +32,9 @@ type surroundings struct {
 	// firmware is what is to be changed of the firmware, if that is known.
 	firmware      *event.FirmwareWish
 	firmwareKnown bool
-	now           time.Time
+	// ask puts what is asked beside the object into an intent; nil for nothing.
+	ask func(o *v1alpha1.BareMetalHost, before event.Intent, next *event.Intent)
+	now time.Time
 }
 
 // supply names hardware details in the data stream.
@@ -72,6 +74,9 @@ func intentOf(o *v1alpha1.BareMetalHost, s surroundings) event.Intent {
 	_, i.ForceDelete = o.Annotations[v1alpha1.ForceDeleteAnnotation]
 	if o.DeletionTimestamp != nil && s.before.Exists() { // a host is known before it leaves
 		i.DeletedAt = o.DeletionTimestamp.UTC()
+	}
+	if s.ask != nil {
+		s.ask(o, before, &i)
 	}
 	i.Spec, i.Invalid = specOf(o, s.before), faultOf(o)
 	if i.Invalid != nil {

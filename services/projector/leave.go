@@ -22,6 +22,9 @@ func (p *Projector) release(ctx context.Context, o *v1alpha1.BareMetalHost) erro
 	if err := p.kube.ReleaseHardware(ctx, o); err != nil {
 		return err
 	}
+	if err := p.wishes.Release(ctx, o); err != nil {
+		return err
+	}
 	return p.kube.ReleaseHost(ctx, o)
 }
 

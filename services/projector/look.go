@@ -112,7 +112,7 @@ func (p *Projector) follow(ctx context.Context, o *v1alpha1.BareMetalHost, h lif
 
 // surroundings claims what a host needs and finds what is known beside its object.
 func (p *Projector) surroundings(ctx context.Context, o *v1alpha1.BareMetalHost, h lifecycle.Host, g *glance) (*v1alpha1.BareMetalHost, surroundings, error) {
-	s := surroundings{before: h, now: p.now()}
+	s := surroundings{before: h, ask: p.wishes.Ask, now: p.now()}
 	var err error
 	if o.DeletionTimestamp == nil {
 		if o, err = p.kube.AddFinalizer(ctx, o); err != nil {
@@ -130,7 +130,7 @@ func (p *Projector) surroundings(ctx context.Context, o *v1alpha1.BareMetalHost,
 		}
 	}
 	s.ramdisk = p.ramdisk(o, h, g.versions)
-	s.firmware, s.firmwareKnown = p.wishes.Wish(h.UID)
+	s.firmware, s.firmwareKnown = p.firmware.Wish(h.UID)
 	noteWish(g.versions, s.firmware, s.firmwareKnown)
 	s.supplied, err = p.supplied(ctx, o, h)
 	return o, s, err
@@ -316,8 +316,9 @@ func (p *Projector) known(o *v1alpha1.BareMetalHost) map[string]string {
 		versions["/hardware"] = v
 	}
 	p.ramdisk(o, lifecycle.Host{}, versions)
-	w, known := p.wishes.Wish(string(o.UID))
+	w, known := p.firmware.Wish(string(o.UID))
 	noteWish(versions, w, known)
+	versions["/wishes"] = p.wishes.Digest(o)
 	return versions
 }
 

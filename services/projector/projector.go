@@ -57,11 +57,12 @@ type Projector struct {
 	metrics *metrics
 	screens *screens
 	looked  *looked
-	wishes  Wishes
 	beside  []Part
 	leading []Part
 	// ramdisks is nil if no host has an image of its own.
 	ramdisks Ramdisks
+	wishes   Wishes
+	firmware Firmware
 }
 
 // Ramdisks say what hosts are to boot that each have an image of their own.
@@ -71,19 +72,43 @@ type Ramdisks interface {
 	Wish(o *v1alpha1.BareMetalHost, network string) (w event.RamdiskWish, known bool)
 }
 
-// Wishes are what is to be changed of hosts' firmware.
-type Wishes interface {
+// Firmware are what is to be changed of hosts' firmware.
+type Firmware interface {
 	// Wish is a host's; known is false while that is not found out.
 	Wish(uid string) (w *event.FirmwareWish, known bool)
 	// Heard says that something was recorded of a host's firmware.
 	Heard(uid string)
 }
 
-// noWishes are the Wishes where nobody looks for any.
-type noWishes struct{}
+// noFirmware is where nobody looks for any.
+type noFirmware struct{}
 
-func (noWishes) Wish(string) (*event.FirmwareWish, bool) { return nil, false }
-func (noWishes) Heard(string)                            {}
+func (noFirmware) Wish(string) (*event.FirmwareWish, bool) { return nil, false }
+func (noFirmware) Heard(string)                            {}
+
+// Wishes are what objects beside a host ask of its machine.
+type Wishes interface {
+	// Ask puts what they ask of a host into its intent.
+	Ask(o *v1alpha1.BareMetalHost, before event.Intent, next *event.Intent)
+	// Digest tells apart what they ask.
+	Digest(o *v1alpha1.BareMetalHost) string
+	// Remember puts what they say of a host into the base that it is restored
+	// from; ok is false before they have been listed.
+	Remember(o *v1alpha1.BareMetalHost, b *event.Base) (ok bool)
+	// Show shows on them what became of it.
+	Show(ctx context.Context, o *v1alpha1.BareMetalHost, h lifecycle.Host) error
+	// Release lets go of them, since the host goes.
+	Release(ctx context.Context, o *v1alpha1.BareMetalHost) error
+}
+
+// nothing is asked beside the hosts.
+type nothing struct{}
+
+func (nothing) Ask(*v1alpha1.BareMetalHost, event.Intent, *event.Intent)            {}
+func (nothing) Digest(*v1alpha1.BareMetalHost) string                               { return "" }
+func (nothing) Remember(*v1alpha1.BareMetalHost, *event.Base) bool                  { return true }
+func (nothing) Show(context.Context, *v1alpha1.BareMetalHost, lifecycle.Host) error { return nil }
+func (nothing) Release(context.Context, *v1alpha1.BareMetalHost) error              { return nil }
 
 // Part is work that goes on until its context ends.
 type Part func(ctx context.Context) error
@@ -93,25 +118,29 @@ type Options struct {
 	Log     *slog.Logger
 	Metrics prometheus.Registerer
 	Now     func() time.Time
-	// Wishes are for firmware; nil for none.
-	Wishes Wishes
 	// Beside is further work of every replica on the same cluster, Leading is
 	// that of the replica that leads; this is begun again each time it does.
 	Beside, Leading []Part
 	// Ramdisks is nil if no host has an image of its own.
 	Ramdisks Ramdisks
+	// Wishes are what is asked beside the hosts; nil for nothing.
+	Wishes Wishes
+	// Firmware is where what is asked of firmware is found; nil for nothing.
+	Firmware Firmware
 }
 
 // New is a Projector between a cluster and a bus.
 func New(cfg Config, c *kube.Cluster, b Bus, o Options) *Projector {
-	p := &Projector{
+	if o.Wishes == nil {
+		o.Wishes = nothing{}
+	}
+	if o.Firmware == nil {
+		o.Firmware = noFirmware{}
+	}
+	return &Projector{
 		cfg: cfg, kube: c, bus: b, log: o.Log, now: o.Now, metrics: newMetrics(o.Metrics), screens: newScreens(), looked: newLooked(),
-		wishes: o.Wishes, beside: o.Beside, leading: o.Leading, ramdisks: o.Ramdisks,
+		beside: o.Beside, leading: o.Leading, ramdisks: o.Ramdisks, wishes: o.Wishes, firmware: o.Firmware,
 	}
-	if p.wishes == nil {
-		p.wishes = noWishes{}
-	}
-	return p
 }
 
 // Run works until ctx ends, or one of its parts cannot go on.

@@ -62,7 +62,7 @@ func (p *Projector) restore(ctx context.Context, o *v1alpha1.BareMetalHost, h li
 func (p *Projector) remembered(ctx context.Context, o *v1alpha1.BareMetalHost) (*event.Base, error) {
 	hw := o.Status.HardwareDetails
 	if hw == nil {
-		return baseOf(o, ""), nil
+		return p.withWishes(o, baseOf(o, ""))
 	}
 	digest, err := p.bus.PutData(ctx, string(o.UID), event.DataHardware, hw)
 	if err != nil {
@@ -73,7 +73,15 @@ func (p *Projector) remembered(ctx context.Context, o *v1alpha1.BareMetalHost) (
 			return nil, err
 		}
 	}
-	return baseOf(o, digest), nil
+	return p.withWishes(o, baseOf(o, digest))
+}
+
+// withWishes adds to a base what the objects beside the host remember.
+func (p *Projector) withWishes(o *v1alpha1.BareMetalHost, b *event.Base) (*event.Base, error) {
+	if b != nil && !p.wishes.Remember(o, b) {
+		return nil, fmt.Errorf("restore host %s/%s: the DataImages and BMCEventSubscriptions have not been listed yet; are the CRDs of this version installed?", o.Namespace, o.Name)
+	}
+	return b, nil
 }
 
 // revive gives an object without a status the one that it carries in its

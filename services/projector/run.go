@@ -9,6 +9,7 @@ import (
 	"github.com/metalbus/metalbus/pkg/kube"
 	"github.com/metalbus/metalbus/pkg/kube/companion"
 	"github.com/metalbus/metalbus/pkg/kube/firmware"
+	"github.com/metalbus/metalbus/pkg/kube/hostwish"
 	"github.com/metalbus/metalbus/pkg/kube/webhook"
 	"github.com/metalbus/metalbus/pkg/service"
 )
@@ -52,11 +53,17 @@ func Run(ctx context.Context, f *service.Frame, b Bus, s Settings) error {
 	if err != nil {
 		return err
 	}
-	o.Wishes = fw
+	o.Firmware = fw
 	o.Leading = append(o.Leading, companions.Run, fw.Run)
 	if companions.Ramdisks != nil {
 		o.Ramdisks = companions.Ramdisks
 	}
+	wishes, err := hostwish.New(c, f.Log)
+	if err != nil {
+		return err
+	}
+	o.Wishes, o.Beside = wishes, append(o.Beside, wishes.Run)
+	o.Leading = append(o.Leading, wishes.Lead)
 	if s.Webhook.Port != 0 {
 		hook, err := webhook.New(s.Webhook, c, webhook.Options{Log: f.Log, Metrics: f.Metrics, Now: f.Now})
 		if err != nil {

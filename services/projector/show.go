@@ -27,7 +27,7 @@ const (
 func (p *Projector) Observe(ctx context.Context, t bus.Trigger) (time.Duration, error) {
 	o := p.kube.Hosts.Get(t.UID)
 	if t.Fact == event.FirmwareSeen {
-		p.wishes.Heard(t.UID)
+		p.firmware.Heard(t.UID)
 	}
 	switch kind, phase, _ := strings.Cut(t.Fact, "."); {
 	case t.Wake:

@@ -221,6 +221,9 @@ func (v *visit) finish(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := v.p.wishes.Show(ctx, v.o, v.h); err != nil {
+		return err
+	}
 	if v.o.DeletionTimestamp != nil && lifecycle.Leaving(v.h) && v.h.Registration.Removed {
 		return v.p.release(ctx, v.o)
 	}

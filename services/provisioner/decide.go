@@ -43,6 +43,8 @@ func onward(h lifecycle.Host, maxAttempts int) (lifecycle.Task, lifecycle.Step) 
 		return keep(h)
 	case v1alpha1.StateExternallyProvisioned:
 		return external(h)
+	case v1alpha1.StatePoweringOffBeforeDelete:
+		return eject(h)
 	default:
 		return stop(h, "the host is being deleted")
 	}
@@ -129,6 +131,8 @@ func deploy(h lifecycle.Host) (lifecycle.Task, lifecycle.Step) {
 func keep(h lifecycle.Host) (lifecycle.Task, lifecycle.Step) {
 	unwanted := lifecycle.Unwanted(h)
 	switch {
+	case media(h):
+		return task(event.Media, mediaReason(h))
 	case unwanted && h.Provisioning.Op != nil:
 		return stop(h, "the image is to go")
 	case unwanted:
@@ -156,6 +160,27 @@ func rests(h lifecycle.Host) bool {
 	return op == nil && lifecycle.AtRest(lifecycle.Stage(h)) && lifecycle.Reachable(h) && !h.Intent.Paused && !lifecycle.Apart(h) && !lifecycle.Leaving(h)
 }
 
+// media reports whether the virtual CD is to be brought to what is wanted, or
+// is on its way there.
+func media(h lifecycle.Host) bool {
+	return h.Doing(event.Media) || (h.Provisioning.Op == nil && lifecycle.MediaDue(h))
+}
+
+func mediaReason(h lifecycle.Host) string {
+	if lifecycle.WantedMedia(h) == "" {
+		return "the virtual CD is to be empty"
+	}
+	return "the host is about to boot with its data image"
+}
+
+// eject empties the virtual CD of a host that is being deleted.
+func eject(h lifecycle.Host) (lifecycle.Task, lifecycle.Step) {
+	if media(h) {
+		return task(event.Media, mediaReason(h))
+	}
+	return stop(h, "the host is being deleted")
+}
+
 func unwantedReason(h lifecycle.Host) string {
 	switch spec := h.Intent.Spec; {
 	case lifecycle.Leaving(h):
@@ -169,6 +194,8 @@ func unwantedReason(h lifecycle.Host) string {
 
 func external(h lifecycle.Host) (lifecycle.Task, lifecycle.Step) {
 	switch {
+	case media(h):
+		return task(event.Media, mediaReason(h))
 	case h.Provisioning.Op == nil && !h.Intent.Spec.ExternallyProvisioned:
 		return record(lifecycle.LeftExternal{})
 	case h.Provisioning.Phase != event.External:
@@ -188,6 +215,8 @@ func undeploy(h lifecycle.Host, now time.Time) (lifecycle.Task, lifecycle.Step) 
 		return record(abandoned(h, unreachable(h)))
 	case lifecycle.Overdue(h, now):
 		return record(abandoned(h, "it took too long"))
+	case media(h) && !lifecycle.Orphaned(h):
+		return task(event.Media, mediaReason(h))
 	case p.Op != nil && (p.Op.Kind != event.Undeploy || lifecycle.Orphaned(h)):
 		return stop(h, "the disk is to be cleaned")
 	case p.Op == nil && !lifecycle.Reachable(h):

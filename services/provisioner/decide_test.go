@@ -38,6 +38,13 @@ func wants(url string) change {
 
 func has(url string) change { return func(h *lifecycle.Host) { h.Provisioning.Image.URL = url } }
 
+func off(h *lifecycle.Host) { h.Power.On = new(bool) }
+func disc(url string) change {
+	return func(h *lifecycle.Host) { h.Intent.DataImage = &event.DataImageWish{URL: url} }
+}
+func inDrive(h *lifecycle.Host) { h.Provisioning.Media.URL = "d" }
+func inVain(h *lifecycle.Host)  { h.Provisioning.Media.GivenUp = true }
+
 func leaving(h *lifecycle.Host)  { h.Intent.DeletedAt = now }
 func paused(h *lifecycle.Host)   { h.Intent.Paused = true }
 func detached(h *lifecycle.Host) { h.Intent.Detached = &event.DetachRequest{} }
@@ -106,6 +113,17 @@ func TestDecide(t *testing.T) {
 		"changed RAID is applied first": {host(event.Prepared, wants("a"), func(h *lifecycle.Host) {
 			h.Intent.Spec.RAID = &v1alpha1.RAIDConfig{HardwareRAIDVolumes: []v1alpha1.HardwareRAIDVolume{{Level: "1"}}}
 		}), "prepare"},
+		"a data image before a boot":                                  {host(event.Deployed, has("a"), wants("a"), off, disc("d")), "media"},
+		"a data image of a host that runs":                            {host(event.Deployed, has("a"), wants("a"), disc("d")), "nothing"},
+		"a data image of somebody else's disk":                        {host(event.External, others, off, disc("d")), "media"},
+		"a data image and the image has to go":                        {host(event.Deployed, has("a"), inDrive), "media"},
+		"a data image and the host has to go":                         {host(event.Deployed, has("a"), wants("a"), inDrive, leaving), "media"},
+		"a host that goes, and its drive stays full":                  {host(event.Deployed, has("a"), wants("a"), inDrive, inVain, leaving), "undeploy"},
+		"a data image and somebody else's host goes":                  {host(event.External, others, inDrive, leaving), "media"},
+		"an empty drive and somebody else's host":                     {host(event.External, others, leaving), "nothing"},
+		"a data image while the disk is being cleaned":                {host(event.Undeploying, inDrive, op(event.Undeploy)), "undeploy"},
+		"a data image on its way when the host goes":                  {host(event.Deployed, has("a"), wants("a"), disc("d"), op(event.Media), leaving), "media"},
+		"a data image on its way when it is detached":                 {host(event.Deployed, has("a"), wants("a"), disc("d"), op(event.Media), detachedNow), "record media.aborted"},
 		"a failed image is tried again":                               {host(event.Prepared, wants("a"), failed(event.Deploy, 4)), "deploy"},
 		"but not for ever":                                            {host(event.Prepared, wants("a"), failed(event.Deploy, 5)), "fail"},
 		"another image starts anew":                                   {host(event.Prepared, wants("a"), failed(event.Deploy, 5), wants("b")), "record attempts.reset"},

@@ -117,6 +117,8 @@ func done(h lifecycle.Host, t lifecycle.Task, read *event.FirmwareRead) lifecycl
 		return lifecycle.Deprovisioned{}
 	case event.Service:
 		return lifecycle.Serviced{Read: read}
+	case event.Media:
+		return lifecycle.MediaSet{URL: lifecycle.WantedMedia(h)}
 	default:
 		return lifecycle.ReadyForImage{RAID: lifecycle.TargetRAID(h), Read: read}
 	}

@@ -38,6 +38,8 @@ const (
 	namespace = "real"
 	// hosts are more than the suite has cases.
 	hosts = 12
+	// dataImage is a file that can be put into virtual CD drives.
+	dataImage = "data.iso"
 	// pause is what passes between two looks: a real Ironic is not to be hurried.
 	pause = time.Second
 )
@@ -69,6 +71,7 @@ func (s secrets) Get(_ context.Context, _, name string) (map[string][]byte, stri
 
 type lab struct {
 	rig     *rig.Rig
+	client  *client.Client
 	backend *ironic.Backend
 	logins  secrets
 	free    []rack.State
@@ -87,6 +90,10 @@ func newLab(t *testing.T, r *rig.Rig) *lab {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
+	l.client = c
+	if err := r.Rack.Upload(t.Context(), dataImage, []byte(strings.Repeat("a data image\n", 1000))); err != nil {
+		t.Fatal(err)
+	}
 	set := ironic.DefaultSettings()
 	set.Ramdisk = ironic.RamdiskURLs{ISO: r.Files() + "/agent.iso"}
 	if l.backend, err = ironic.New(c, set, ironic.Beside{Secrets: l.logins, Now: time.Now}); err != nil {
@@ -100,7 +107,8 @@ func (l *lab) bench() backendtest.Lab {
 	return backendtest.Lab{
 		Backend: l.backend, Now: time.Now, Pass: func(time.Duration) { time.Sleep(pause) },
 		Image:   v1alpha1.Image{URL: files + "/disk.raw", Checksum: files + "/disk.raw.sha256sum", ChecksumType: v1alpha1.SHA256, DiskFormat: new("raw")},
-		NewHost: l.host, Machine: l.machine, Break: l.cut,
+		NewHost: l.host, Machine: l.machine, Break: l.cut, Subscribed: l.subscribed,
+		DataImages: []string{files + "/agent.iso", files + "/" + dataImage},
 	}
 }
 
@@ -126,7 +134,20 @@ func (l *lab) machine(t *testing.T, h lifecycle.Host) backendtest.Machine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return backendtest.Machine{On: s.View.Power == "On", Image: s.Disk.Image, Boots: s.View.Boots}
+	return backendtest.Machine{On: s.View.Power == "On", Image: s.Disk.Image, Boots: s.View.Boots, Media: len(s.View.Media) > 0}
+}
+
+// subscribed is what Ironic says of the subscriptions at the host's BMC.
+func (l *lab) subscribed(t *testing.T, h lifecycle.Host) (destinations []string) {
+	t.Helper()
+	all, err := l.client.Subscriptions(t.Context(), h.Registration.Node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range all {
+		destinations = append(destinations, s.Destination)
+	}
+	return destinations
 }
 
 func (l *lab) cut(t *testing.T, h lifecycle.Host) (mend func()) {

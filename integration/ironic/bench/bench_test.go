@@ -65,6 +65,7 @@ func BenchmarkFleet(b *testing.B) {
 		})
 		f.await(v1alpha1.StateProvisioned)
 	})
+	f.phase("settled", f.settle)
 	f.phase("at rest", func() { f.pass(*quiet) })
 	f.phase("deprovisioned", func() {
 		f.edit(func(h *v1alpha1.BareMetalHost) { h.Spec.Image = nil })
@@ -194,6 +195,26 @@ func (f *fleet) watch(what string, are func(map[v1alpha1.ProvisioningState]int) 
 				f.Fatal(text)
 			}
 		}
+	}
+}
+
+// settle waits until all machines are on and nothing has been written to Kubernetes
+// for a while, but for leases: Kubernetes Events are made some time after what they
+// tell of.
+func (f *fleet) settle() {
+	f.Helper()
+	const still = 15 * time.Second
+	deadline := time.Now().Add(patience)
+	for before := -1; ; {
+		now := f.site.written(f.B)
+		if now == before {
+			return
+		}
+		if time.Now().After(deadline) {
+			f.Fatalf("it is still written to Kubernetes after %s", patience)
+		}
+		before = now
+		f.pass(still)
 	}
 }
 

@@ -155,6 +155,19 @@ func (s *site) requests(b *testing.B) map[string]int {
 	return all
 }
 
+// written is how many writes the Kubernetes API has answered, but for leases.
+func (s *site) written(b *testing.B) int {
+	b.Helper()
+	n := 0
+	for what, count := range s.requests(b) {
+		verb, resource, _ := strings.Cut(what, " ")
+		if slices.Contains([]string{"POST", "PUT", "PATCH", "APPLY", "DELETE"}, verb) && !strings.HasPrefix(resource, "leases") {
+			n += count
+		}
+	}
+	return n
+}
+
 func (c cost) since(before cost) cost {
 	d := cost{
 		wall: c.at.Sub(before.at), cpu: map[string]time.Duration{}, ironic: c.ironic - before.ironic, api: c.api - before.api,

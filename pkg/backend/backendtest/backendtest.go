@@ -25,6 +25,12 @@ type Lab struct {
 	Machine func(t *testing.T, h lifecycle.Host) Machine
 	// Image is what can be deployed.
 	Image v1alpha1.Image
+	// DataImages are two that can be put into virtual CD drives; empty for a
+	// backend that cannot.
+	DataImages []string
+	// Subscribed are the destinations of the subscriptions at the host's BMC; nil
+	// for a backend that makes none.
+	Subscribed func(t *testing.T, h lifecycle.Host) []string
 	// Now is the backend's clock; Pass lets time pass until the next look.
 	Now  func() time.Time
 	Pass func(time.Duration)
@@ -40,6 +46,8 @@ type Machine struct {
 	Image string
 	// Boots counts how often it was switched on or restarted.
 	Boots int
+	// Media reports whether something is in its virtual CD drive.
+	Media bool
 }
 
 // looks bounds how often an operation is looked at before it counts as stuck.

@@ -19,6 +19,8 @@ func Conform(t *testing.T, lab func(t *testing.T) Lab) {
 		"an unreachable BMC is the host's problem, and it heals": unreachable,
 		"another image replaces the first":                       replace,
 		"firmware is read, and changed as it is wished":          firmware,
+		"data images come and go between two boots":              dataImages,
+		"subscriptions are made once, and ended":                 subscriptions,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, lab(t)) })
 	}
@@ -220,5 +222,83 @@ func changed(t *testing.T, l Lab, h lifecycle.Host, c event.SettingChange) {
 	}
 	if f.Settings[c.Name] != c.To {
 		t.Errorf("%s is %q, want %q", c.Name, f.Settings[c.Name], c.To)
+	}
+}
+
+// dataImages: one is put in, seen to be there, replaced, taken out, and taken
+// out once more. A backend that cannot says so, with a way out.
+func dataImages(t *testing.T, l Lab) {
+	h := deployed(t, l, available(t, l))
+	h = l.must(t, h, event.PowerOff, fact(lifecycle.Switched{Kind: event.PowerOff}))
+	if len(l.DataImages) == 0 {
+		h.Intent.DataImage = &event.DataImageWish{URL: l.Image.URL}
+		_, _, problem, err := l.Drive(t.Context(), h, event.Media)
+		if err != nil || problem == nil || problem.Class != event.ClassUnsupported || problem.Next == "" {
+			t.Errorf("a backend that cannot: problem %+v, error %v", problem, err)
+		}
+		return
+	}
+	for _, url := range append(l.DataImages, l.DataImages[len(l.DataImages)-1], "", "") {
+		h.Intent.DataImage = nil
+		if url != "" {
+			h.Intent.DataImage = &event.DataImageWish{URL: url}
+		}
+		h = l.must(t, h, event.Media, fact(lifecycle.MediaSet{URL: url}))
+		if m := l.Machine(t, h); m.Media != (url != "") || m.On {
+			t.Errorf("with the data image %q wanted: %+v", url, m)
+		}
+	}
+}
+
+// subscriptions: two of the same kind are made, found again if that was forgotten,
+// and ended one by one; ending what is not there is no trouble.
+func subscriptions(t *testing.T, l Lab) {
+	h := available(t, l)
+	wish := func(uid string) event.SubscriptionWish {
+		return event.SubscriptionWish{UID: uid, Name: uid, Destination: "https://192.0.2.90/events", Context: "rack 1"}
+	}
+	h.Intent.Subscriptions = []event.SubscriptionWish{wish("a"), wish("b")}
+	if l.Subscribed == nil {
+		_, _, problem, err := l.Drive(t.Context(), h, event.Subscribe)
+		if err != nil || problem == nil || problem.Class != event.ClassUnsupported || problem.Next == "" {
+			t.Errorf("a backend that cannot: problem %+v, error %v", problem, err)
+		}
+		return
+	}
+	next := func(h lifecycle.Host) lifecycle.Host {
+		turn, _ := lifecycle.NextSubscription(h)
+		return l.must(t, h, event.Subscribe, func(r lifecycle.Result) lifecycle.Fact {
+			return lifecycle.SubscriptionSet{UID: turn.UID, ID: r.Subscription}
+		})
+	}
+	count := func(want int) {
+		t.Helper()
+		if got := l.Subscribed(t, h); len(got) != want {
+			t.Errorf("%d subscriptions at the BMC, want %d: %q", len(got), want, got)
+		}
+	}
+	forgetful := h // it made both and knows of none
+	h = next(next(h))
+	count(2)
+	ids := map[string]bool{}
+	for _, s := range h.Power.Subscriptions {
+		ids[s.ID] = true
+	}
+	if len(ids) != 2 || ids[""] {
+		t.Errorf("the subscriptions are known as %v", ids)
+	}
+	next(next(forgetful))
+	count(2)
+	h.Intent.Subscriptions = h.Intent.Subscriptions[:1]
+	before := h
+	h = next(h)
+	count(1)
+	next(before) // once more, since that was forgotten
+	count(1)
+	h.Intent.Subscriptions = nil
+	h = next(h)
+	count(0)
+	if len(h.Power.Subscriptions) != 0 {
+		t.Errorf("what is known is left: %+v", h.Power.Subscriptions)
 	}
 }

@@ -101,7 +101,7 @@ func (v view) mayBeStuck() bool {
 // what its user wrote.
 func needsWish(k event.Kind) bool {
 	switch k {
-	case event.Detach, event.Remove, event.PowerOn, event.PowerOff, event.Reboot:
+	case event.Detach, event.Remove, event.Media, event.PowerOn, event.PowerOff, event.Reboot:
 		return false
 	default:
 		return true
@@ -163,6 +163,8 @@ func (b *Backend) outlook(ctx context.Context, v view) (lifecycle.Outlook, error
 		return v.deploy(), nil
 	case event.Undeploy:
 		return v.undeploy(), nil
+	case event.Media:
+		return b.media(ctx, v)
 	case event.Service:
 		return v.service(), nil
 	case event.PowerOn:
@@ -171,6 +173,8 @@ func (b *Backend) outlook(ctx context.Context, v view) (lifecycle.Outlook, error
 		return v.powerOff(), nil
 	case event.Reboot:
 		return v.reboot(), nil
+	case event.Subscribe:
+		return b.subscription(ctx, v)
 	default:
 		return v.refuse(event.ClassUnsupported, "the ironic backend cannot "+string(v.kind)+" a host", ""), nil
 	}
@@ -202,6 +206,10 @@ func (v view) mayHaveFailed() bool {
 		return n.PowerState != ironic.PowerOff && !v.changing() && !v.occupied()
 	case event.Reboot:
 		return !v.changing()
+	case event.Media:
+		return n.Reservation == ""
+	case event.Subscribe:
+		return false // what goes wrong is in the answer
 	case event.Enroll:
 		return n.ProvisionState == ironic.StateEnroll && v.did(writeManage) && n.TargetProvisionState == ""
 	default:

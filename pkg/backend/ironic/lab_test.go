@@ -257,10 +257,17 @@ func (l *lab) bench() backendtest.Lab {
 		NewHost: func(*testing.T) lifecycle.Host { return l.host() },
 		Machine: func(_ *testing.T, h lifecycle.Host) backendtest.Machine {
 			v := l.machine(h).View()
-			return backendtest.Machine{On: v.On, Image: v.Disk.Image, Boots: v.Boots}
+			return backendtest.Machine{On: v.On, Image: v.Disk.Image, Boots: v.Boots, Media: v.CD != ""}
 		},
 		Image: v1alpha1.Image{URL: "http://192.0.2.80/os.qcow2", Checksum: "http://192.0.2.80/os.sha256"},
-		Now:   l.now, Pass: l.pass,
+		Subscribed: func(_ *testing.T, h lifecycle.Host) (list []string) {
+			for _, s := range l.machine(h).Subscriptions() {
+				list = append(list, s.Destination)
+			}
+			return list
+		},
+		DataImages: []string{"http://192.0.2.80/data.iso", "http://192.0.2.80/more.iso"},
+		Now:        l.now, Pass: l.pass,
 		Break: func(_ *testing.T, h lifecycle.Host) func() {
 			l.machine(h).SetFaults(ironictest.Faults{Down: true})
 			return func() { l.machine(h).SetFaults(ironictest.Faults{}) }

@@ -24,6 +24,8 @@ const (
 	writeSoft       = "soft"
 	writeHard       = "hard"
 	writeReboot     = "reboot"
+	writeAttach     = "attach" // put an image into the virtual CD drive
+	writeDetach     = "detach" // empty the drive
 )
 
 // Marks of ours in a node's extra.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 
 	"github.com/metalbus/metalbus/api/event"
 	"github.com/metalbus/metalbus/pkg/ironic"
@@ -29,8 +30,14 @@ func (b *Backend) do(ctx context.Context, h lifecycle.Host, w lifecycle.Write) e
 	write := map[string]func(context.Context, view) error{
 		writeEnroll: b.doEnroll, writeRecreate: b.doRecreate, writeUpdate: b.doUpdate, writePorts: b.doPorts, writeConfigure: b.doConfigure,
 		writeClean: b.doClean, writeService: b.doService, writeDeploy: b.doDeploy, writeProtect: b.doProtect, writeUndeploy: b.doUndeploy,
-		writeDelete: b.doDelete, writeRecover: b.doRecover, writeSoft: b.doSoft, writeHard: b.doHard, writeReboot: b.doReboot,
+		writeDetach: b.doDetach, writeDelete: b.doDelete, writeRecover: b.doRecover, writeSoft: b.doSoft, writeHard: b.doHard, writeReboot: b.doReboot,
 	}[w.Name]
+	switch {
+	case w.Kind == event.Subscribe:
+		write = b.doSubscribe
+	case strings.HasPrefix(w.Name, writeAttach+"/"):
+		write = b.doAttach
+	}
 	if write == nil {
 		return fmt.Errorf("the ironic backend knows no write %q", w.Name)
 	}

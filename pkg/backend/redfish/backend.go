@@ -101,6 +101,10 @@ func (b *Backend) Look(ctx context.Context, k event.Kind, h lifecycle.Host) (lif
 	switch {
 	case k == event.Detach || k == event.Remove:
 		return lifecycle.Finished{}, nil // there are no records to remove
+	case k == event.Media:
+		return refuse(lifecycle.ErrorTypeOf(k), fmt.Sprintf("the %s backend cannot attach a data image: it boots live images from the virtual CD drive", Name)), nil
+	case k == event.Subscribe:
+		return refuse(lifecycle.ErrorTypeOf(k), fmt.Sprintf("the %s backend makes no subscriptions to the events of BMCs; what changes there it sees by itself", Name)), nil
 	case look == nil:
 		return refuse(lifecycle.ErrorTypeOf(k), fmt.Sprintf("the %s backend cannot %s a host", Name, k)), nil
 	}

@@ -165,7 +165,8 @@ func (o *operation) undeploy() error {
 }
 
 // adopt takes a machine over that runs already. It looks at its power, and at
-// nothing else; what it is shows at the next power sync.
+// nothing else; what it is shows at the next power sync. Ironic 21 takes over a
+// machine with a dead BMC too.
 func (o *operation) adopt() error {
 	refused := ""
 	err := o.look(func(m *Machine) {
@@ -173,6 +174,9 @@ func (o *operation) adopt() error {
 			refused = text
 		}
 	})
+	if o.i.cfg.Release < Ironic29 && !errors.Is(err, errOver) {
+		err = nil
+	}
 	if err == nil && refused != "" {
 		err = words(refused)
 	}

@@ -68,8 +68,10 @@ type Machine struct {
 	health   string
 	hardware Hardware
 	subs     []subscription
-	acts     []Act
-	changes  int
+	// subscribed counts the subscriptions that were ever made.
+	subscribed int
+	acts       []Act
+	changes    int
 }
 
 func newMachine(n int, s Spec, now func() time.Time) *Machine {

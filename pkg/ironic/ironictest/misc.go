@@ -160,8 +160,9 @@ func (i *Ironic) routes() map[string]handler {
 
 // subscription is one of a BMC's event subscriptions.
 type subscription struct {
-	id   string
-	body obj
+	id      string
+	body    obj
+	headers any // as they were given; nobody is shown them
 }
 
 // passthru is what the redfish driver passes to the BMC as it is: event
@@ -211,19 +212,40 @@ func passthru(c *call) (answer, error) {
 func (m *Machine) subscribe(body obj) obj {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := subscription{id: fmt.Sprint(len(m.subs) + 1), body: obj{"Destination": body["Destination"], "Context": body["Context"], "Protocol": "Redfish", "EventTypes": []any{"Alert"}}}
+	m.subscribed++
+	s := subscription{id: fmt.Sprint(m.subscribed), body: obj{"Destination": body["Destination"], "Context": body["Context"], "Protocol": "Redfish", "EventTypes": []any{"Alert"}}, headers: body["HttpHeaders"]}
 	s.body["Id"] = s.id
 	m.did(DidSubscribe, s.id)
 	m.subs = append(m.subs, s)
 	return s.body
 }
 
-func (m *Machine) subscriptions() []any {
+// subscriptions is the collection as the BMC has it, which names its members only.
+func (m *Machine) subscriptions() obj {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	all := []any{}
+	const path = "/redfish/v1/EventService/Subscriptions"
+	members := []any{}
 	for _, s := range m.subs {
-		all = append(all, s.body)
+		members = append(members, obj{"@odata.id": path + "/" + s.id})
+	}
+	return obj{"@odata.id": path, "Name": "Event Subscriptions Collection", "Members": members, "Members@odata.count": len(members)}
+}
+
+// Subscription is one to the BMC's events, with the headers that it was told to send.
+type Subscription struct {
+	Destination string
+	Headers     any
+}
+
+// Subscriptions are the subscriptions to the BMC's events.
+func (m *Machine) Subscriptions() []Subscription {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []Subscription
+	for _, s := range m.subs {
+		destination, _ := s.body["Destination"].(string)
+		all = append(all, Subscription{Destination: destination, Headers: s.headers})
 	}
 	return all
 }

@@ -41,10 +41,6 @@ func (n *notices) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	defer all.Wait()
 	each := func(run func()) { all.Go(run) }
-	each(func() { post(ctx, n, &v1alpha1.DataImage{}, &v1alpha1.DataImageList{}, dataImageNotice) })
-	each(func() {
-		post(ctx, n, &v1alpha1.BMCEventSubscription{}, &v1alpha1.BMCEventSubscriptionList{}, subscriptionNotice)
-	})
 	if !n.cfg.Ramdisks.Enabled {
 		each(func() {
 			post(ctx, n, &v1alpha1.PreprovisioningImage{}, &v1alpha1.PreprovisioningImageList{}, ramdiskNotice)

@@ -11,11 +11,9 @@ import (
 
 // What objects say whose wishes nobody carries out, and what to do instead.
 const (
-	dataImageText    = "The image is not attached: no service of metalbus does that yet. Attach it at the BMC."
-	ramdiskText      = "The image is not booted here. Start the projector with --build-preprov-image, or name one ramdisk for all hosts with --deploy-iso-url, or --deploy-kernel-url and --deploy-ramdisk-url."
-	subscriptionText = "No subscription is made: no service of metalbus does that yet. Subscribe at the BMC."
-	claimText        = "HostClaims are not served here. Start the projector with --hostclaims."
-	switchText       = "Switches are not written into any configuration here. Start the projector with --ironic-networking-enabled."
+	ramdiskText = "The image is not booted here. Start the projector with --build-preprov-image, or name one ramdisk for all hosts with --deploy-iso-url, or --deploy-kernel-url and --deploy-ramdisk-url."
+	claimText   = "HostClaims are not served here. Start the projector with --hostclaims."
+	switchText  = "Switches are not written into any configuration here. Start the projector with --ironic-networking-enabled."
 )
 
 // fields are those of a status that change, as a merge patch has them.
@@ -48,21 +46,4 @@ func claimNotice(o *v1alpha1.HostClaim, now time.Time) fields {
 
 func switchNotice(o *v1alpha1.BareMetalSwitch, now time.Time) fields {
 	return unsupported(o.Status.Conditions, o.Generation, switchText, now)
-}
-
-// dataImageNotice uses the error: a DataImage has no conditions.
-func dataImageNotice(o *v1alpha1.DataImage, _ time.Time) fields {
-	wanted := v1alpha1.DataImageError{Count: 1, Message: dataImageText}
-	if o.Status.Error == wanted {
-		return nil
-	}
-	return fields{"error": wanted}
-}
-
-// subscriptionNotice uses the error: a BMCEventSubscription has no conditions.
-func subscriptionNotice(o *v1alpha1.BMCEventSubscription, _ time.Time) fields {
-	if o.Status.Error == subscriptionText {
-		return nil
-	}
-	return fields{"error": subscriptionText}
 }

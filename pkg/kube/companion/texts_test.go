@@ -34,7 +34,6 @@ func TestNotices(t *testing.T) {
 	ramdisk := &v1alpha1.PreprovisioningImage{Status: v1alpha1.PreprovisioningImageStatus{Conditions: others()}}
 	claim := &v1alpha1.HostClaim{Status: v1alpha1.HostClaimStatus{Conditions: others()}}
 	wired := &v1alpha1.BareMetalSwitch{Status: v1alpha1.BareMetalSwitchStatus{Conditions: others()}}
-	image, subscription := &v1alpha1.DataImage{}, &v1alpha1.BMCEventSubscription{}
 	for name, tt := range map[string]struct {
 		notice func() fields
 		status any
@@ -43,8 +42,6 @@ func TestNotices(t *testing.T) {
 		"PreprovisioningImage": {func() fields { return ramdiskNotice(ramdisk, now) }, &ramdisk.Status, func() string { return conditionText(ramdisk.Status.Conditions) }},
 		"HostClaim":            {func() fields { return claimNotice(claim, now) }, &claim.Status, func() string { return conditionText(claim.Status.Conditions) }},
 		"BareMetalSwitch":      {func() fields { return switchNotice(wired, now) }, &wired.Status, func() string { return conditionText(wired.Status.Conditions) }},
-		"DataImage":            {func() fields { return dataImageNotice(image, now) }, &image.Status, func() string { return "Valid " + image.Status.Error.Message }},
-		"BMCEventSubscription": {func() fields { return subscriptionNotice(subscription, now) }, &subscription.Status, func() string { return "Valid " + subscription.Status.Error }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -181,6 +181,8 @@ func kinds() map[string]kind {
 		"events":                {version: "v1", kind: "Event"},
 		"leases":                {version: "coordination.k8s.io/v1", kind: "Lease"},
 		"baremetalhosts":        {version: "metal3.io/v1alpha1", kind: "BareMetalHost", hasStatus: true},
+		"bmceventsubscriptions": {version: "metal3.io/v1alpha1", kind: "BMCEventSubscription", hasStatus: true},
+		"dataimages":            {version: "metal3.io/v1alpha1", kind: "DataImage", hasStatus: true},
 		"hardwaredata":          {version: "metal3.io/v1alpha1", kind: "HardwareData"},
 		"preprovisioningimages": {version: "metal3.io/v1alpha1", kind: "PreprovisioningImage", hasStatus: true},
 

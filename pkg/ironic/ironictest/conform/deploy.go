@@ -208,11 +208,14 @@ func adoption(c *session) {
 	u = c.managed(m, "dead", nil)
 	m.Fault(c, Fault{Down: true})
 	c.verb(u, "adopt", nil)
-	c.fields(c.until(u, "adopt failed"), obj{"power_state": nil, "maintenance": false, "fault": nil})
-	c.said(u, "Error while attempting to adopt node "+u)
-	m.Fault(c, Fault{})
-	c.verb(u, "adopt", nil)
+	if c.since(r29) {
+		c.fields(c.until(u, "adopt failed"), obj{"power_state": nil, "maintenance": false, "fault": nil})
+		c.said(u, "Error while attempting to adopt node "+u)
+		m.Fault(c, Fault{})
+		c.verb(u, "adopt", nil)
+	}
 	c.until(u, "active")
+	m.Fault(c, Fault{})
 	c.when(u, "know its power", func(n obj) bool { return n["power_state"] == "power on" })
 	if after := m.Look(c); after.Changes != before.Changes {
 		c.Errorf("a second try changed the machine: %+v", after)

@@ -2,6 +2,7 @@ package conform
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/metalbus/metalbus/pkg/ironic/ironictest"
@@ -307,6 +308,13 @@ func (c *session) drives(path string, inserted bool) string {
 	return found
 }
 
+// named reports whether a member of a collection has that name.
+func named(member any, id string) bool {
+	m, _ := member.(obj)
+	at, _ := m["@odata.id"].(string)
+	return strings.HasSuffix(strings.TrimSuffix(at, "/"), "/"+id)
+}
+
 func subscriptions(c *session) {
 	m := c.Machine(c)
 	u := c.managed(m, "a", nil)
@@ -318,10 +326,14 @@ func subscriptions(c *session) {
 		c.Fatalf("the subscription is %v", s)
 	}
 	r := c.ask(http.MethodGet, path+"get_all_subscriptions", nil)
-	if r.status != http.StatusOK {
-		c.Errorf("all subscriptions: %d %v", r.status, r.body)
+	all, _ := r.body.(obj)
+	members, _ := all["Members"].([]any)
+	if r.status != http.StatusOK || !slices.ContainsFunc(members, func(m any) bool { return named(m, id) }) {
+		c.Errorf("all subscriptions: %d %v, want member %s", r.status, r.body, id)
 	}
-	c.want(http.StatusOK, http.MethodGet, path+"get_subscription", obj{"id": id})
+	if one := c.want(http.StatusOK, http.MethodGet, path+"get_subscription", obj{"id": id}); one["Destination"] != s["Destination"] || one["Context"] != "c" {
+		c.Errorf("the subscription is %v", one)
+	}
 	if r := c.ask(http.MethodDelete, path+"delete_subscription", obj{"id": id}); r.status/100 != 2 {
 		c.Errorf("delete: %d %s", r.status, r.text())
 	}
