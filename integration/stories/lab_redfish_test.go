@@ -133,7 +133,8 @@ func (m *redfishMachine) look() string {
 	for _, image := range v.Media {
 		media = "media " + image
 	}
-	return fmt.Sprintf("%s, running %s, %s, booted %d times", strings.ToLower(v.Power), v.Running.Kind, media, v.Boots)
+	look := fmt.Sprintf("%s, running %s, %s, booted %d times", strings.ToLower(v.Power), v.Running.Kind, media, v.Boots)
+	return look + eventsTo(m.host.Subscriptions())
 }
 
 // breathers tell how often a BMC was asked in vain already, which is a matter of time.

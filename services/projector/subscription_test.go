@@ -203,3 +203,21 @@ func TestWishesAreRememberedWhenTheBusIsLost(t *testing.T) {
 		t.Errorf("what is to end next: %+v %v", turn, open)
 	}
 }
+
+// An API without these kinds, as an older operator leaves it, keeps no host from
+// being taken over.
+func TestHostsAreTakenOverWithoutTheKindsOfWishes(t *testing.T) {
+	s := newSite(t)
+	s.api.Unserve("dataimages")
+	s.api.Unserve("bmceventsubscriptions")
+	s.apply("host-a", func(o *v1alpha1.BareMetalHost) { o.Spec.ExternallyProvisioned = true })
+	s.user.ChangeStatus("host-a", func(o *v1alpha1.BareMetalHost) {
+		o.Status.Provisioning.State, o.Status.Provisioning.ID = v1alpha1.StateExternallyProvisioned, "node-1"
+		now := metav1.Now()
+		o.Status.LastUpdated = &now
+	})
+	s.start("a")
+	if h := s.known("host-a"); lifecycle.Stage(h) != v1alpha1.StateExternallyProvisioned {
+		t.Errorf("the host is %q", lifecycle.Stage(h))
+	}
+}

@@ -96,15 +96,13 @@ func (v view) step() string {
 func (b *Backend) Look(ctx context.Context, k event.Kind, h lifecycle.Host) (lifecycle.Outlook, error) {
 	look := map[event.Kind]func(context.Context, view) (lifecycle.Outlook, error){
 		event.Enroll: b.enroll, event.Adopt: b.enroll, event.Inspect: b.inspect, event.Prepare: b.prepare,
-		event.Deploy: b.deploy, event.Undeploy: b.undeploy, event.PowerOn: b.powerOn, event.PowerOff: b.powerOff, event.Reboot: b.reboot,
+		event.Deploy: b.deploy, event.Undeploy: b.undeploy, event.PowerOn: b.powerOn, event.PowerOff: b.powerOff, event.Reboot: b.reboot, event.Subscribe: b.subscription,
 	}[k]
 	switch {
 	case k == event.Detach || k == event.Remove:
 		return lifecycle.Finished{}, nil // there are no records to remove
 	case k == event.Media:
 		return refuse(lifecycle.ErrorTypeOf(k), fmt.Sprintf("the %s backend cannot attach a data image: it boots live images from the virtual CD drive", Name)), nil
-	case k == event.Subscribe:
-		return refuse(lifecycle.ErrorTypeOf(k), fmt.Sprintf("the %s backend makes no subscriptions to the events of BMCs; what changes there it sees by itself", Name)), nil
 	case look == nil:
 		return refuse(lifecycle.ErrorTypeOf(k), fmt.Sprintf("the %s backend cannot %s a host", Name, k)), nil
 	}
@@ -181,6 +179,9 @@ func (b *Backend) Do(ctx context.Context, h lifecycle.Host, w lifecycle.Write) e
 	write := map[string]func(context.Context, lifecycle.Host, controller) error{
 		writeBoot: withMedia(boot), writeEject: withMedia(eject), writeOn: command(bmc.TurnOn), writeHard: command(bmc.TurnOff), writeSoft: shutDown, writeReboot: command(bmc.Cycle),
 	}[w.Name]
+	if w.Kind == event.Subscribe {
+		write = subscribe
+	}
 	if write == nil {
 		return fmt.Errorf("the %s backend knows no write %q", Name, w.Name)
 	}

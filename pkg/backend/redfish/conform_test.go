@@ -70,8 +70,9 @@ func (r *rack) lab() backendtest.Lab {
 	format := v1alpha1.DiskFormatLiveISO
 	return backendtest.Lab{
 		Backend: r.backend, NewHost: r.newHost, Machine: r.machine, Now: r.now,
-		Image: v1alpha1.Image{URL: "http://192.0.2.80/live.iso", DiskFormat: &format},
-		Pass:  func(d time.Duration) { time.Sleep(time.Millisecond); r.passed += d },
+		Image:      v1alpha1.Image{URL: "http://192.0.2.80/live.iso", DiskFormat: &format},
+		Subscribed: func(_ *testing.T, h lifecycle.Host) []string { return r.hosts[h.UID].Subscriptions() },
+		Pass:       func(d time.Duration) { time.Sleep(time.Millisecond); r.passed += d },
 		Break: func(_ *testing.T, h lifecycle.Host) func() {
 			r.hosts[h.UID].SetFaults(bmcsim.Faults{Down: true})
 			return func() { r.hosts[h.UID].SetFaults(bmcsim.Faults{}) }

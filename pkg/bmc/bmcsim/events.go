@@ -289,3 +289,14 @@ func postTestEvent(c *call) answer {
 	c.host.tell("ResourceEvent.1.3.TestMessage", "This is a test.")
 	return done()
 }
+
+// Subscriptions are the destinations of the subscriptions to the host's events.
+func (h *Host) Subscriptions() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var all []string
+	for _, s := range h.fans.subs {
+		all = append(all, s.Destination)
+	}
+	return all
+}

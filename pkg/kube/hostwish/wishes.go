@@ -2,10 +2,12 @@ package hostwish
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -28,6 +30,9 @@ type Wishes struct {
 	queue  *kube.Queue // of the replica that leads
 	synced bool
 }
+
+// keyKind is the key of a kind in log lines.
+const keyKind = "kind"
 
 // New are the wishes of the namespaces that c watches. It must be called before
 // the hosts are watched.
@@ -53,8 +58,13 @@ func (w *Wishes) Run(ctx context.Context) error {
 	defer all.Wait()
 	all.Go(func() { w.images.Run(ctx) })
 	all.Go(func() { w.subscriptions.Run(ctx) })
-	if w.images.Synced(ctx) != nil || w.subscriptions.Synced(ctx) != nil {
-		return nil
+	for _, kind := range []struct {
+		list   client.ObjectList
+		synced func(context.Context) error
+	}{{&v1alpha1.DataImageList{}, w.images.Synced}, {&v1alpha1.BMCEventSubscriptionList{}, w.subscriptions.Synced}} {
+		if !w.unserved(ctx, kind.list) && kind.synced(ctx) != nil {
+			return nil
+		}
 	}
 	w.mu.Lock()
 	w.synced = true
@@ -63,6 +73,23 @@ func (w *Wishes) Run(ctx context.Context) error {
 		w.cluster.Nudge(kube.RefOf(o)) // what it asks may have gone unseen
 	}
 	return nil
+}
+
+// unserved reports whether the API does not know a kind: an older operator brought
+// no CRD of it. Then there are none, until there is one.
+func (w *Wishes) unserved(ctx context.Context, list client.ObjectList) bool {
+	namespace := ""
+	if watched := w.cluster.Config().Namespaces; len(watched) > 0 {
+		namespace = watched[0]
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
+	err := w.api.List(ctx, list, &client.ListOptions{Namespace: namespace, Limit: 1})
+	if !apierrors.IsNotFound(err) {
+		return false
+	}
+	w.log.Warn("the API does not serve a kind, so none of it is carried out: apply the CRDs of this version", keyKind, fmt.Sprintf("%T", list))
+	return true
 }
 
 // Lead has hosts looked at of which something else is asked, and lets objects

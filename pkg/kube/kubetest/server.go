@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,16 +18,17 @@ import (
 type Server struct {
 	http *httptest.Server
 
-	mu      sync.Mutex
-	objects map[path]object
-	log     []change // all changes, for watches that begin in the past
-	rev     int
-	uids    int
-	more    chan struct{} // closed and replaced at each change
-	writes  []Write
-	fault   func(Write) int
-	drops   []string
-	closing map[string]bool // namespaces that are being deleted
+	mu       sync.Mutex
+	objects  map[path]object
+	log      []change // all changes, for watches that begin in the past
+	rev      int
+	uids     int
+	more     chan struct{} // closed and replaced at each change
+	writes   []Write
+	fault    func(Write) int
+	drops    []string
+	unserved []string
+	closing  map[string]bool // namespaces that are being deleted
 }
 
 // object is one object as JSON.
@@ -102,6 +104,19 @@ func (s *Server) Drop(field string) {
 	s.drops = append(s.drops, field)
 }
 
+// Unserve makes the API one that does not know a kind, as where its CRD is missing.
+func (s *Server) Unserve(resource string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unserved = append(s.unserved, resource)
+}
+
+func (s *Server) serves(resource string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !slices.Contains(s.unserved, resource)
+}
+
 // Purge removes an object at once, as somebody does who edits its finalizers away.
 func (s *Server) Purge(resource, namespace, name string) {
 	s.mu.Lock()
@@ -124,7 +139,7 @@ func (s *Server) Terminate(namespace string) {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q, ok := parse(r)
 	switch {
-	case !ok:
+	case !ok || !s.serves(q.at.resource):
 		fail(w, http.StatusNotFound, "NotFound", r.URL.Path)
 	case r.URL.Query().Get("watch") == "true":
 		s.watch(w, r, q)
