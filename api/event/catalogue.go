@@ -66,6 +66,7 @@ func plainFacts() map[Kind][]FactInfo {
 			{SectionProvisioning, ExternalLeft, "The disk is ours again, with the image that the specification names."},
 			{SectionProvisioning, UndeployAbandoned, "The host had to go before it could be cleaned."},
 			{SectionProvisioning, SlotAwaited, "The host waits for a provisioning slot."},
+			{SectionProvisioning, FirmwareSeen, "The firmware of a host at rest was read, or could not be."},
 			{SectionProvisioning, AttemptsReset, "Failed attempts no longer count, since the image changed or went."},
 		},
 		Subscribe: {

@@ -73,6 +73,9 @@ type Intent struct {
 	// Subscriptions are what the BMC is asked to send its events to, by uid.
 	Subscriptions []SubscriptionWish `json:"subscriptions,omitempty"`
 
+	// Firmware is what is to be changed of the host's firmware, nil for nothing.
+	Firmware *FirmwareWish `json:"firmware,omitempty"`
+
 	// Invalid says what in the specification is refused, in the words of
 	// admission. Nothing that it is about, or that comes after that in a host's
 	// life, is begun before it is put right. A machine that runs stays as it is.
@@ -167,6 +170,7 @@ type Base struct {
 const (
 	DataHardware = "hardware" // v1alpha1.HardwareDetails that are in effect
 	DataSupplied = "supplied" // v1alpha1.HardwareDetails that the user supplied
+	DataFirmware = "firmware" // Firmware as it was read last
 )
 
 // Has reports whether the base holds the section.

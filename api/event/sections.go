@@ -71,6 +71,8 @@ type Registration struct {
 	Removed bool `json:"removed,omitempty"`
 	// Abandoned says what was left undone when the host had to go.
 	Abandoned string `json:"abandoned,omitempty"`
+	// Firmware is what came of reading it when the host was registered.
+	Firmware FirmwareRead `json:"firmware,omitzero"`
 	// Times of the newest registration.
 	Times v1alpha1.OperationMetric `json:"times,omitzero"`
 }
@@ -145,6 +147,14 @@ type Provisioning struct {
 	Node string `json:"node,omitempty"`
 	// RAID is what was applied when the host was prepared.
 	RAID *v1alpha1.RAIDConfig `json:"raid,omitempty"`
+	// Firmware is what was done to the firmware, nil if nothing ever was.
+	Firmware *FirmwareDone `json:"firmware,omitempty"`
+	// Handed is what of the firmware the operation under way has claimed to change.
+	Handed *FirmwareWish `json:"handed,omitempty"`
+	// FirmwareRead is what came of reading the firmware since it was registered.
+	FirmwareRead FirmwareRead `json:"firmwareRead,omitzero"`
+	// InUseSince is when the machine came into use.
+	InUseSince time.Time `json:"inUseSince,omitzero"`
 	// LastAttempted is the image of the last deployment that was begun.
 	LastAttempted *v1alpha1.Image `json:"lastAttempted,omitempty"`
 	// Attempts counts failed deployments of that image in a row.

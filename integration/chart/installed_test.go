@@ -193,7 +193,7 @@ type expectation struct {
 }
 
 func (s *site) expectations() map[string]expectation {
-	const yet = "no service of metalbus does that yet"
+	const unread = "nobody has read it yet" // no stage service runs
 	at := metav1.ObjectMeta{Namespace: s.hosts, Name: "rack-1"}
 	settings, components := &v1alpha1.HostFirmwareSettings{ObjectMeta: at}, &v1alpha1.HostFirmwareComponents{ObjectMeta: at}
 	ramdisk, image := &v1alpha1.PreprovisioningImage{ObjectMeta: at}, &v1alpha1.DataImage{ObjectMeta: at}
@@ -201,12 +201,14 @@ func (s *site) expectations() map[string]expectation {
 	host, claim := &v1alpha1.BareMetalHost{ObjectMeta: at}, &v1alpha1.HostClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.claims, Name: "rack-1"}}
 	configs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.hosts, Name: "ironic-switch-configs"}}
 	return map[string]expectation{
-		"HostFirmwareSettings":   {settings, func() string { return message(settings.Status.Conditions, v1alpha1.SupportedCondition) }, yet},
-		"HostFirmwareComponents": {components, func() string { return message(components.Status.Conditions, v1alpha1.SupportedCondition) }, yet},
-		"PreprovisioningImage":   {ramdisk, func() string { return message(ramdisk.Status.Conditions, v1alpha1.SupportedCondition) }, "--build-preprov-image"},
-		"DataImage":              {image, func() string { return strings.Join(image.Finalizers, " ") }, v1alpha1.DataImageFinalizer},
-		"BMCEventSubscription":   {subscription, func() string { return strings.Join(subscription.Finalizers, " ") }, v1alpha1.BMCEventSubscriptionFinalizer},
-		"HostClaim":              {claim, func() string { return reason(claim.Status.Conditions, v1alpha1.AssociatedCondition) }, v1alpha1.BareMetalHostAssociatedReason},
+		"PreprovisioningImage": {ramdisk, func() string { return message(ramdisk.Status.Conditions, v1alpha1.SupportedCondition) }, "--build-preprov-image"},
+		"HostFirmwareSettings": {settings, func() string { return message(settings.Status.Conditions, string(v1alpha1.FirmwareSettingsValid)) }, unread},
+		"HostFirmwareComponents": {components, func() string {
+			return message(components.Status.Conditions, string(v1alpha1.HostFirmwareComponentsValid))
+		}, unread},
+		"DataImage":            {image, func() string { return strings.Join(image.Finalizers, " ") }, v1alpha1.DataImageFinalizer},
+		"BMCEventSubscription": {subscription, func() string { return strings.Join(subscription.Finalizers, " ") }, v1alpha1.BMCEventSubscriptionFinalizer},
+		"HostClaim":            {claim, func() string { return reason(claim.Status.Conditions, v1alpha1.AssociatedCondition) }, v1alpha1.BareMetalHostAssociatedReason},
 		"the claim's host": {host, func() string {
 			if host.Spec.ConsumerRef == nil {
 				return ""

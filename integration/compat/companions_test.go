@@ -226,11 +226,9 @@ func TestWhatIsNotBuiltSaysSo(t *testing.T) {
 		says   string
 		text   func(client.Object) string
 	}{
-		"HostFirmwareSettings":   {&v1alpha1.HostFirmwareSettings{}, yet, func(o client.Object) string { return notice(o.(*v1alpha1.HostFirmwareSettings).Status.Conditions) }},
-		"HostFirmwareComponents": {&v1alpha1.HostFirmwareComponents{}, yet, func(o client.Object) string { return notice(o.(*v1alpha1.HostFirmwareComponents).Status.Conditions) }},
-		"PreprovisioningImage":   {&v1alpha1.PreprovisioningImage{}, flag + "build-preprov-image", func(o client.Object) string { return notice(o.(*v1alpha1.PreprovisioningImage).Status.Conditions) }},
-		"HostClaim":              {&v1alpha1.HostClaim{}, flag + "hostclaims", func(o client.Object) string { return notice(o.(*v1alpha1.HostClaim).Status.Conditions) }},
-		"BareMetalSwitch":        {&v1alpha1.BareMetalSwitch{}, flag + "ironic-networking-enabled", func(o client.Object) string { return notice(o.(*v1alpha1.BareMetalSwitch).Status.Conditions) }},
+		"PreprovisioningImage": {&v1alpha1.PreprovisioningImage{}, flag + "build-preprov-image", func(o client.Object) string { return notice(o.(*v1alpha1.PreprovisioningImage).Status.Conditions) }},
+		"HostClaim":            {&v1alpha1.HostClaim{}, flag + "hostclaims", func(o client.Object) string { return notice(o.(*v1alpha1.HostClaim).Status.Conditions) }},
+		"BareMetalSwitch":      {&v1alpha1.BareMetalSwitch{}, flag + "ironic-networking-enabled", func(o client.Object) string { return notice(o.(*v1alpha1.BareMetalSwitch).Status.Conditions) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			lab.Eventually(t, patience, "say so", func() error {

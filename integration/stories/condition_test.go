@@ -21,7 +21,11 @@ import (
 //	progress~TEXT         the message of the condition Progressing
 //	gone                  the object is
 //	annotation=KEY no-annotation=KEY
+//	wished in-use         its firmware is to be changed, and may be while it is in use
 //	seen                  the power that is shown is that of the machine
+//	settings:NAME=VALUE   a firmware setting, or a condition of HostFirmwareSettings
+//	updates:NAME=VALUE    a component's version, or a condition of HostFirmwareComponents
+//	settings~TEXT updates~TEXT  the message of such a condition
 //
 // and those of wishCondition.
 //
@@ -35,6 +39,10 @@ func parseConditions(words []string, m *site) (condition, error) {
 			c.host = both(c.host, func(h lifecycle.Host) bool {
 				return h.Power.On != nil && strings.HasPrefix(m.look(), power(*h.Power.On)+",")
 			})
+			continue
+		}
+		if f, ok := firmwareCondition(w); ok {
+			c.firmware = both(c.firmware, f)
 			continue
 		}
 		if o := wishCondition(w, m); o != nil {
@@ -113,6 +121,10 @@ func plainConditions() map[string]ofHost {
 		"undisturbed": func(h lifecycle.Host) bool { return len(lifecycle.Behind(h)) == 0 },
 		"lost":        func(h lifecycle.Host) bool { return h.Registration.Lost },
 		"adopted":     func(h lifecycle.Host) bool { return h.Registration.Adopted == h.Registration.Node },
+		"wished":      func(h lifecycle.Host) bool { return h.Intent.Firmware != nil },
+		"in-use": func(h lifecycle.Host) bool {
+			return h.Intent.Firmware != nil && (h.Intent.Firmware.SettingsInUse || h.Intent.Firmware.UpdatesInUse)
+		},
 	}
 }
 

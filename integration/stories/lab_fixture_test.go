@@ -60,6 +60,8 @@ func (m *fixtureMachine) fault(words []string) (heal func(), err error) {
 	switch words[0] {
 	case "down":
 		return m.down(), nil
+	case "unreadable": // its firmware
+		return w.Inject(fixture.Fault{If: m.mine, Kind: fixture.ReadFirmware, Err: errors.New("the BMC answers 500")}), nil
 	case "backend-down":
 		return w.Inject(fixture.Fault{If: m.mine, Err: errors.New("the backend does not answer")}), nil
 	case "lost":
@@ -96,6 +98,8 @@ func (m *fixtureMachine) habit(words []string) (heal func(), err error) {
 	part := map[string]func(*fixture.Machine) *bool{
 		"deaf":  func(x *fixture.Machine) *bool { return &x.Deaf },
 		"blunt": func(x *fixture.Machine) *bool { return &x.Blunt },
+		// stubborn takes changes of its firmware, and keeps the old one.
+		"stubborn": func(x *fixture.Machine) *bool { return &x.Stubborn },
 	}[words[0]]
 	if part == nil {
 		return nil, unknownFault(words)

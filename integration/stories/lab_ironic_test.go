@@ -59,6 +59,11 @@ func (l *ironicLab) Power(ctx context.Context, h lifecycle.Host) (backend.PowerS
 	return l.of(h).Power(ctx, h)
 }
 
+// Firmware implements backend.Backend.
+func (l *ironicLab) Firmware(ctx context.Context, h lifecycle.Host) (*event.Firmware, error) {
+	return l.of(h).Firmware(ctx, h)
+}
+
 func (l *ironicLab) of(h lifecycle.Host) *ironic.Backend {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -169,7 +174,7 @@ func (m *ironicMachine) fault(words []string) (heal func(), err error) {
 	case "down":
 		f.Down = true
 	case "hold":
-		f.Hold = map[string]string{"inspect": "inspect wait", "prepare": "clean wait", "undeploy": "clean wait", "deploy": "wait call-back", "on": "power", "off": "power"}[words[1]]
+		f.Hold = map[string]string{"inspect": "inspect wait", "prepare": "clean wait", "undeploy": "clean wait", "service": "service wait", "deploy": "wait call-back", "on": "power", "off": "power"}[words[1]]
 	case "deaf":
 		f.IgnoreShutdown = true
 	case "blunt":
@@ -219,6 +224,8 @@ func (m *ironicMachine) fail(words []string) (heal func(), err error) {
 		f.FailClean = "erase_devices_metadata"
 	case event.Deploy:
 		f.FailDeploy = "write_image"
+	case event.Service:
+		f.FailService, f.FailUpdate = "apply_configuration", true
 	case event.Media:
 		f.FailMedia = true
 	default:

@@ -62,8 +62,8 @@ func inMemory(t *testing.T, name string, open func(*testing.T, surroundings) lab
 	set := backend.NewSet(l.backend())
 	m.host.UID = "uid-" + name
 	for _, w := range []bus.Worker{
-		registrar.New(set, clock, registrar.DefaultConfig()), inspector.New(set, m),
-		provisioner.New(set, clock, provisioner.DefaultConfig()), powermonitor.New(set, clock, powermonitor.DefaultConfig()),
+		registrar.New(set, m, clock, registrar.DefaultConfig()), inspector.New(set, m),
+		provisioner.New(set, m, clock, provisioner.DefaultConfig()), powermonitor.New(set, clock, powermonitor.DefaultConfig()),
 	} {
 		m.actors = append(m.actors, &actor{Worker: w})
 	}

@@ -126,6 +126,8 @@ func (r *script) do(line string, words []string) error {
 		return r.image(args)
 	case "network":
 		return r.network(args[0])
+	case "settings", "updates", "policy":
+		return r.firmware(words[0], args)
 	case "restart":
 		r.site.restart()
 		return nil
@@ -154,6 +156,9 @@ func (r *script) judge(line, verb string, args []string) error {
 		}
 		if c.object != nil && !c.object(r.site.shown()) {
 			return fmt.Errorf("not so: %+v", r.site.shown())
+		}
+		if c.firmware != nil && !c.firmware(r.site.user.(*play).firmware()) {
+			return fmt.Errorf("not so: %+v", r.site.user.(*play).firmware())
 		}
 	case "never":
 		r.never = append(r.never, never{line, c, len(r.site.history())})

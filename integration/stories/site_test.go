@@ -48,6 +48,8 @@ type course interface {
 type condition struct {
 	host   func(lifecycle.Host) bool
 	object func(*v1alpha1.BareMetalHost) bool
+	// firmware is about the objects beside it that tell of its firmware.
+	firmware func(papers) bool
 	// now says that it is about the newest revision only.
 	now bool
 }
@@ -55,6 +57,12 @@ type condition struct {
 func (c condition) holds(h lifecycle.Host) bool { return c.host == nil || c.host(h) }
 
 func (c condition) shows(o *v1alpha1.BareMetalHost) bool { return c.object == nil || c.object(o) }
+
+// papers are the objects about a host's firmware, empty ones where there are none.
+type papers struct {
+	settings   *v1alpha1.HostFirmwareSettings
+	components *v1alpha1.HostFirmwareComponents
+}
 
 // patience is how long a story waits by the real clock for what must come, where
 // hardware takes next to no time.

@@ -26,6 +26,7 @@ import (
 	"github.com/metalbus/metalbus/pkg/bus/bustest"
 	"github.com/metalbus/metalbus/pkg/bus/embedded"
 	"github.com/metalbus/metalbus/pkg/kube"
+	"github.com/metalbus/metalbus/pkg/kube/firmware"
 	"github.com/metalbus/metalbus/pkg/kube/hostwish"
 	"github.com/metalbus/metalbus/pkg/kube/kubetest"
 	"github.com/metalbus/metalbus/pkg/kube/preprov"
@@ -128,9 +129,9 @@ func (h *theatre) begin() {
 		return func(ctx context.Context, b *bus.Bus) error { return b.Serve(ctx, w(b)) }
 	}
 	watch := powermonitor.Config{Every: h.pace.watch}
-	run("registrar", serve(func(*bus.Bus) bus.Worker { return registrar.New(set, h.now, registrar.Config{}) }))
+	run("registrar", serve(func(b *bus.Bus) bus.Worker { return registrar.New(set, b, h.now, registrar.Config{}) }))
 	run("inspector", serve(func(b *bus.Bus) bus.Worker { return inspector.New(set, b) }))
-	run("provisioner", serve(func(*bus.Bus) bus.Worker { return provisioner.New(set, h.now, provisioner.DefaultConfig()) }))
+	run("provisioner", serve(func(b *bus.Bus) bus.Worker { return provisioner.New(set, b, h.now, provisioner.DefaultConfig()) }))
 	run("powermonitor", serve(func(*bus.Bus) bus.Worker { return powermonitor.New(set, h.now, watch) }))
 	run("projector", h.project)
 	h.stop = func() { cancel(); running.Wait() }
@@ -148,8 +149,12 @@ func (h *theatre) project(ctx context.Context, b *bus.Bus) error {
 	if err != nil {
 		return err
 	}
+	fw, err := firmware.New(c, b, h.log, h.now)
+	if err != nil {
+		return err
+	}
 	o := projector.Options{
-		Log: h.log, Metrics: registry, Now: h.now, Wishes: asked, Beside: []projector.Part{asked.Run}, Leading: []projector.Part{asked.Lead},
+		Log: h.log, Metrics: registry, Now: h.now, Wishes: asked, Firmware: fw, Beside: []projector.Part{asked.Run}, Leading: []projector.Part{asked.Lead, fw.Run},
 	}
 	if h.images {
 		images, err := preprov.New(preprov.Config{Enabled: true}, c, h.log, h.now)
@@ -392,7 +397,7 @@ func (p *play) reached(c condition) bool {
 		if !c.holds(p.past[i]) {
 			continue
 		}
-		if c.object != nil && !c.object(p.shown()) {
+		if c.object != nil && !c.object(p.shown()) || c.firmware != nil && !c.firmware(p.firmware()) {
 			return false
 		}
 		p.cursor = i

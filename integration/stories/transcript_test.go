@@ -94,7 +94,11 @@ func news(past []lifecycle.Host) string {
 	by := map[event.Section][]string{}
 	revisions(past, func(before, after lifecycle.Host) {
 		section, m := after.NewestFact()
-		for _, a := range lifecycle.Announce(before, after, section, m.Fact) {
+		told := lifecycle.Announce(before, after, section, m.Fact)
+		if a := lifecycle.FirmwareNews(before, after); a != nil {
+			told = append(told, *a)
+		}
+		for _, a := range told {
 			kind := "Normal"
 			if a.Warning {
 				kind = "Warning"

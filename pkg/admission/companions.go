@@ -118,11 +118,3 @@ func PolicyWarnings(policy *v1alpha1.HostDeployPolicy) []string {
 	}
 	return nil
 }
-
-// UpdatePolicyWarnings says that nobody follows a HostUpdatePolicy yet.
-func UpdatePolicyWarnings(policy *v1alpha1.HostUpdatePolicy) []string {
-	if policy.Spec.FirmwareSettings != v1alpha1.HostUpdatePolicyOnReboot && policy.Spec.FirmwareUpdates != v1alpha1.HostUpdatePolicyOnReboot {
-		return nil
-	}
-	return []string{"spec: onReboot is kept and not followed: no service of metalbus changes the firmware of a provisioned host yet"}
-}

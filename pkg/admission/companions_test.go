@@ -141,21 +141,3 @@ func TestPolicyWarnings(t *testing.T) {
 		})
 	}
 }
-
-func TestUpdatePolicyWarnings(t *testing.T) {
-	t.Parallel()
-	type spec = v1alpha1.HostUpdatePolicySpec
-	for name, tt := range map[string]struct {
-		spec spec
-		want int
-	}{
-		"as if there were none": {spec{FirmwareSettings: v1alpha1.HostUpdatePolicyOnPreparing}, 0},
-		"nothing":               {spec{}, 0},
-		"settings":              {spec{FirmwareSettings: v1alpha1.HostUpdatePolicyOnReboot}, 1},
-		"updates":               {spec{FirmwareUpdates: v1alpha1.HostUpdatePolicyOnReboot}, 1},
-	} {
-		if got := admission.UpdatePolicyWarnings(&v1alpha1.HostUpdatePolicy{Spec: tt.spec}); len(got) != tt.want {
-			t.Errorf("%s: %q", name, got)
-		}
-	}
-}

@@ -28,6 +28,7 @@ type Backend interface {
 	Do(ctx context.Context, h lifecycle.Host, w lifecycle.Write) error
 	// Power reads the host's power, cheaply.
 	Power(ctx context.Context, h lifecycle.Host) (PowerState, error)
+	FirmwareReader
 }
 
 // Claimer is a backend that wants some of the hosts that name none.

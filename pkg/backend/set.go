@@ -105,3 +105,12 @@ func (s *Set) Power(ctx context.Context, h lifecycle.Host) (PowerState, error) {
 	}
 	return b.Power(ctx, h)
 }
+
+// Firmware reads a machine's firmware by its host's backend.
+func (s *Set) Firmware(ctx context.Context, h lifecycle.Host) (*event.Firmware, error) {
+	b, err := s.Of(h)
+	if err != nil {
+		return nil, err
+	}
+	return b.Firmware(ctx, h)
+}

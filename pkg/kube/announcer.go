@@ -60,30 +60,43 @@ func newAnnouncer(c client.Client, perSecond int, m *metrics, log *slog.Logger) 
 	}
 }
 
-// Tell queues an Event. It never waits.
+// Reporter is whose news are of a kind of object beside hosts, in the names that
+// tools filter by.
+type Reporter struct{ Kind, Component, Controller string }
+
+// Tell queues an Event about a host. It never waits.
 func (a *Announcer) Tell(o *v1alpha1.BareMetalHost, n News) {
+	e := newEvent(Reporter{"BareMetalHost", eventComponent, eventController}, o, n)
+	e.Related = o.Spec.ConsumerRef
+	a.queue(e)
+}
+
+// TellOf queues an Event about an object of another kind. It never waits.
+func (a *Announcer) TellOf(r Reporter, o client.Object, n News) { a.queue(newEvent(r, o, n)) }
+
+func (a *Announcer) queue(e *corev1.Event) {
 	to := a.others
-	if n.Warning {
+	if e.Type == corev1.EventTypeWarning {
 		to = a.urgent
 	}
 	select {
-	case to <- newEvent(o, n):
+	case to <- e:
 	default:
 		a.metrics.dropped.WithLabelValues("queue full").Inc()
 	}
 }
 
-func newEvent(o *v1alpha1.BareMetalHost, n News) *corev1.Event {
+func newEvent(r Reporter, o client.Object, n News) *corev1.Event {
 	at := metav1.NewTime(n.At.Truncate(time.Second))
-	sum := sha256.Sum256([]byte(string(o.UID) + "/" + n.ID))
+	sum := sha256.Sum256([]byte(string(o.GetUID()) + "/" + n.ID))
 	e := &corev1.Event{
-		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: cut(o.Name, nameText) + "." + hex.EncodeToString(sum[:8])},
+		ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: cut(o.GetName(), nameText) + "." + hex.EncodeToString(sum[:8])},
 		InvolvedObject: corev1.ObjectReference{
-			APIVersion: v1alpha1.GroupVersion.String(), Kind: "BareMetalHost", Namespace: o.Namespace, Name: o.Name, UID: o.UID,
+			APIVersion: v1alpha1.GroupVersion.String(), Kind: r.Kind, Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(),
 		},
 		Reason: n.Reason, Message: cut(n.Message, eventText), Type: corev1.EventTypeNormal,
-		Source: corev1.EventSource{Component: eventComponent}, ReportingController: eventController,
-		FirstTimestamp: at, LastTimestamp: at, Count: 1, Related: o.Spec.ConsumerRef,
+		Source: corev1.EventSource{Component: r.Component}, ReportingController: r.Controller,
+		FirstTimestamp: at, LastTimestamp: at, Count: 1,
 	}
 	if n.Warning {
 		e.Type = corev1.EventTypeWarning

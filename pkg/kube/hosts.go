@@ -100,6 +100,13 @@ func (h *Hosts) named(secret types.NamespacedName) []Ref {
 	return refs
 }
 
+// OfName is the host of that name, nil if there is none.
+func (h *Hosts) OfName(name types.NamespacedName) *v1alpha1.BareMetalHost {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.byUID[h.byName[name]]
+}
+
 // Named is the host of that name.
 func (h *Hosts) Named(name types.NamespacedName) (Ref, bool) {
 	h.mu.RLock()

@@ -18,6 +18,7 @@ type Known[T client.Object] struct {
 	one     T
 	list    client.ObjectList
 	changed func(T)
+	shrink  func(T) T
 
 	mu      sync.RWMutex
 	objects map[types.NamespacedName]T
@@ -35,12 +36,15 @@ func NewKnown[T client.Object](c *Cluster, api client.WithWatch, one T, list cli
 	}
 }
 
+// Shrink makes each object smaller before it is kept. It must be called before Run.
+func (k *Known[T]) Shrink(shrink func(T) T) { k.shrink = shrink }
+
 // Run keeps the objects up to date until ctx ends. It may be called once.
 func (k *Known[T]) Run(ctx context.Context) {
 	watchAll(k.c.logged(ctx), k.api, k.c.cfg.scopes(), k.one, k.list, func(scope string) cache.ReflectorStore {
 		return &store[T]{
 			seen: k.seen, ended: k.ended, first: sync.OnceFunc(k.scopeListed),
-			listed: func(list []T) { k.listed(scope, list) },
+			listed: func(list []T) { k.listed(scope, list) }, shrink: k.shrink,
 		}
 	})
 }

@@ -43,8 +43,8 @@ func allKinds() meta.RESTMapper {
 	add(admissionregistrationv1.SchemeGroupVersion.WithKind("ValidatingWebhookConfiguration"), "validatingwebhookconfigurations", meta.RESTScopeRoot)
 	for kind, plural := range map[string]string{
 		"BareMetalHost": "baremetalhosts", "BareMetalSwitch": "baremetalswitches", "BMCEventSubscription": "bmceventsubscriptions", "DataImage": "dataimages",
-		"HostClaim": "hostclaims", "HostDeployPolicy": "hostdeploypolicies", "HostFirmwareComponents": "hostfirmwarecomponents",
-		"HostFirmwareSettings": "hostfirmwaresettings", "PreprovisioningImage": "preprovisioningimages",
+		"FirmwareSchema": "firmwareschemas", "HostClaim": "hostclaims", "HostDeployPolicy": "hostdeploypolicies", "HostFirmwareComponents": "hostfirmwarecomponents",
+		"HostFirmwareSettings": "hostfirmwaresettings", "HostUpdatePolicy": "hostupdatepolicies", "PreprovisioningImage": "preprovisioningimages",
 	} {
 		add(v1alpha1.GroupVersion.WithKind(kind), plural, meta.RESTScopeNamespace)
 	}

@@ -77,6 +77,7 @@ func (f Started) apply(h *Host, at time.Time) {
 	w.Stalled = nil
 	clearProblem(h, f.Kind)
 	begin(h, f.Kind, at)
+	handOver(h, f.Kind)
 	if f.Kind != event.Media { // which boots nothing
 		serve(h, f.Section())
 	}
@@ -165,6 +166,7 @@ func (f Claimed) apply(h *Host, at time.Time) {
 	changeOp(h, f.Kind, func(op *event.Op) {
 		op.Step, op.Claim, op.Answered, op.StepAt, op.Forced = f.Step, op.Claim+1, false, at, forced
 	})
+	handOver(h, f.Kind)
 	if f.Kind == event.Subscribe {
 		noteSubscription(h, f.Step)
 	}
@@ -217,6 +219,7 @@ type Aborted struct {
 func (f Aborted) apply(h *Host, at time.Time) {
 	w := h.work(f.Section())
 	w.Op, w.Stalled = nil, nil
+	unfinished(h, f.Kind)
 	if f.Kind == event.Media {
 		h.Provisioning.Media.Unsure = true
 	}
@@ -250,6 +253,7 @@ func (f Failed) apply(h *Host, at time.Time) {
 	}
 	w.Op, w.Last, w.Stalled = nil, nil, nil
 	w.Failures++
+	unfinished(h, f.Kind)
 	problem := f.Problem
 	problem.At, problem.Kind = at, f.Kind
 	w.Problem = &problem

@@ -12,6 +12,8 @@ import (
 type Enrolled struct {
 	Backend, Node, Address, Profile string
 	Credentials                     v1alpha1.CredentialsStatus
+	// Firmware is what came of reading the machine's firmware.
+	Firmware event.FirmwareRead
 }
 
 func (Enrolled) Section() event.Section { return event.SectionRegistration }
@@ -28,6 +30,9 @@ func (f Enrolled) apply(h *Host, at time.Time) {
 	r.Registered, r.Detached, r.Lost = true, false, false
 	r.Backend, r.Node, r.Address, r.HardwareProfile = f.Backend, f.Node, f.Address, f.Profile
 	r.Tried, r.Good = f.Credentials, f.Credentials
+	if !f.Firmware.At.IsZero() {
+		r.Firmware = f.Firmware
+	}
 	endTimes(&r.Times, at)
 }
 
@@ -126,12 +131,17 @@ func known(h *Host, digest, source, arch string) {
 }
 
 // ReadyForImage says that what was to be applied before the host is available is applied.
-type ReadyForImage struct{ RAID *v1alpha1.RAIDConfig }
+type ReadyForImage struct {
+	RAID *v1alpha1.RAIDConfig
+	// Read is what came of reading the firmware again; nil if it was not.
+	Read *event.FirmwareRead
+}
 
 func (ReadyForImage) Section() event.Section { return event.SectionProvisioning }
 func (ReadyForImage) Name() string           { return event.Prepare.Fact(event.Succeeded) }
 func (f ReadyForImage) apply(h *Host, _ time.Time) {
 	p := &h.Provisioning
+	firmwareChanged(h, f.Read)
 	succeed(&p.Work)
 	p.Phase, p.RAID = event.Prepared, f.RAID
 }
@@ -144,7 +154,7 @@ func (Provisioned) Name() string           { return event.Deploy.Fact(event.Succ
 func (Provisioned) apply(h *Host, at time.Time) {
 	p := &h.Provisioning
 	succeed(&p.Work)
-	p.Phase, p.Attempts = event.Deployed, 0
+	p.Phase, p.Attempts, p.InUseSince = event.Deployed, 0, at
 	endTimes(&p.ProvisionTimes, at)
 	serve(h, event.SectionProvisioning)
 }
@@ -184,6 +194,7 @@ func (f Abandoned) apply(h *Host, at time.Time) {
 
 func cleared(p *event.Provisioning) {
 	p.Phase, p.Image, p.CustomDeploy, p.Node, p.Waiting = event.Prepared, v1alpha1.Image{}, nil, "", nil
+	p.InUseSince = time.Time{}
 	if p.RAID != nil { // software RAID was on the disks that were cleaned
 		p.RAID = &v1alpha1.RAIDConfig{HardwareRAIDVolumes: p.RAID.HardwareRAIDVolumes}
 	}
@@ -208,8 +219,8 @@ type EnteredExternal struct{}
 func (EnteredExternal) Section() event.Section { return event.SectionProvisioning }
 func (EnteredExternal) Name() string           { return event.ExternalEntered }
 func (EnteredExternal) apply(h *Host, _ time.Time) {
-	succeed(&h.Provisioning.Work)
-	h.Provisioning = event.Provisioning{Phase: event.External, Media: h.Provisioning.Media}
+	was := h.Provisioning
+	h.Provisioning = event.Provisioning{Phase: event.External, Media: was.Media, Firmware: was.Firmware, FirmwareRead: was.FirmwareRead}
 }
 
 // LeftExternal says that the disk is ours again, with what the specification says is on it.
@@ -245,6 +256,30 @@ func (f Queued) apply(h *Host, at time.Time) {
 	} else {
 		h.Provisioning.Waiting = &w
 	}
+}
+
+// FirmwareSeen says what came of reading the firmware of a host at rest.
+type FirmwareSeen struct{ Read event.FirmwareRead }
+
+func (FirmwareSeen) Section() event.Section { return event.SectionProvisioning }
+func (FirmwareSeen) Name() string           { return event.FirmwareSeen }
+func (f FirmwareSeen) change() event.Change { return event.Change{Message: f.Read.Problem} }
+func (f FirmwareSeen) apply(h *Host, _ time.Time) {
+	h.Provisioning.FirmwareRead = f.Read
+}
+
+// Serviced says that the firmware of a host in use is changed, or that nothing of
+// it is to be changed any more.
+type Serviced struct {
+	// Read is what came of reading it again; nil if it was not.
+	Read *event.FirmwareRead
+}
+
+func (Serviced) Section() event.Section { return event.SectionProvisioning }
+func (Serviced) Name() string           { return event.Service.Fact(event.Succeeded) }
+func (f Serviced) apply(h *Host, _ time.Time) {
+	firmwareChanged(h, f.Read)
+	succeed(&h.Provisioning.Work)
 }
 
 // Forgiven says that failed attempts no longer count, since the image changed or went.

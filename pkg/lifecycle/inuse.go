@@ -2,12 +2,15 @@ package lifecycle
 
 import "github.com/metalbus/metalbus/api/event"
 
-// BeforeBoot is the operation that a host in use, which is off, has to go
-// through before it is powered on; "" if it may be powered on.
+// BeforeBoot is the operation that a host in use has to go through before it is
+// powered on; "" if it may be powered on. Nothing that it is about was ever begun
+// on a host without its user's word.
 func BeforeBoot(h Host) event.Kind {
 	switch {
 	case MediaDue(h), h.Doing(event.Media):
 		return event.Media
+	case serviceDue(h):
+		return event.Service
 	default:
 		return ""
 	}
@@ -18,4 +21,18 @@ func BeforeBoot(h Host) event.Kind {
 func booting(h Host) bool {
 	on := h.Power.On
 	return Used(Stage(h)) && on != nil && !*on && h.Power.Fault == "" && h.Intent.Spec.Online && !WantsOff(h)
+}
+
+// serviceDue reports whether the firmware of a host in use is to be changed now. A
+// change that failed is brought to its end, also if nothing is wanted any more. What
+// was seen before the host's deployment ended says nothing of the machine that runs
+// since.
+func serviceDue(h Host) bool {
+	if !inUse(h) || !stays(h) || Leaving(h) {
+		return false
+	}
+	if p := h.Provisioning.Problem; p != nil && p.Kind == event.Service {
+		return true
+	}
+	return booting(h) && h.Power.SeenAt.After(h.Provisioning.InUseSince) && !FirmwareChanges(h).Empty()
 }

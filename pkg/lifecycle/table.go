@@ -173,7 +173,9 @@ func provisioningRows() []Row {
 		{From: states{deprovision}, Section: s, Facts: []string{event.UndeployAbandoned}, To: states{poweringOff}, Moves: true, When: Leaving, Why: "the host has to go and cannot be cleaned"},
 		{From: states{provisioned, externally, deprovision, poweringOff}, Section: s, Facts: facts(event.Media, event.Started), When: MediaDue, Why: "the host is about to boot and its user wants another data image in it, or none, or what has to go holds one"},
 		{From: states{provisioned, externally, deprovision, poweringOff}, Section: s, Facts: facts(event.Media, event.Claimed, event.Failed, event.Succeeded), When: func(h Host) bool { return MediaDue(h) || h.Doing(event.Media) }, Why: "its virtual CD is being brought to what is wanted"},
-		{From: states{provisioned, externally}, Section: s, Facts: facts(event.Service, event.Started, event.Claimed, event.Failed, event.Succeeded), When: stays, Why: "firmware of a host in use"},
+		{From: states{provisioned, externally}, Section: s, Facts: facts(event.Service, event.Started), When: isBeforeBoot(event.Service), Why: "its user lets its firmware be changed while it is in use"},
+		{From: states{provisioned, externally}, Section: s, Facts: facts(event.Service, event.Claimed, event.Failed, event.Succeeded), When: stays, Why: "firmware of a host in use"},
+		{From: states{available, provisioned, externally}, Section: s, Facts: []string{event.FirmwareSeen}, Why: "its firmware was read, or could not be"},
 		{From: states{preparing, available, provision, provisioned, deprovision}, Section: s, Facts: []string{event.SlotAwaited}, Why: "it waits for its turn"},
 		{From: states{available}, Section: s, Facts: []string{event.AttemptsReset}, Why: "another image, or none"},
 		ends(s, event.Prepare, event.Deploy, event.Undeploy, event.Media, event.Service),
@@ -197,6 +199,11 @@ func powerRows() []Row {
 		ends(s, event.PowerOn, event.PowerOff, event.Reboot, event.Subscribe),
 		{From: knownStates(), Section: s, Facts: trouble(), Why: "its backend does not answer, or does again"},
 	}
+}
+
+// isBeforeBoot: the operation is the one that the host has to go through now.
+func isBeforeBoot(k event.Kind) func(Host) bool {
+	return func(h Host) bool { return BeforeBoot(h) == k }
 }
 
 // stays: the host is in its backend and is to stay there.

@@ -72,6 +72,8 @@ func next(h lifecycle.Host, pick pick) lifecycle.Fact {
 		lifecycle.Stalled{In: kind.Section(), Message: "no answer"},
 		lifecycle.Recovered{In: kind.Section()},
 		lifecycle.Queued{Kind: event.Inspect, Position: 2},
+		lifecycle.Serviced{Read: &event.FirmwareRead{Digest: "f", At: epoch}},
+		lifecycle.FirmwareSeen{Read: event.FirmwareRead{Problem: "no", At: epoch}},
 	}
 	return facts[pick("fact", len(facts))]
 }
@@ -88,7 +90,7 @@ func wish(h lifecycle.Host, pick pick) lifecycle.Fact {
 		i.Spec.ExternallyProvisioned = pick("external", 4) == 0
 		return lifecycle.Wish{Fact: event.Created, Intent: i}
 	}
-	switch pick("wish", 17) {
+	switch pick("wish", 18) {
 	case 0:
 		i.Spec.BMC = v1alpha1.BMCDetails{Address: "redfish://192.0.2.1", CredentialsName: "s"}
 	case 1:
@@ -126,11 +128,28 @@ func wish(h lifecycle.Host, pick pick) lifecycle.Fact {
 			i.Subscriptions = append(i.Subscriptions, event.SubscriptionWish{UID: fmt.Sprint(n), Destination: "https://192.0.2.9/"})
 		}
 	case 16:
+		i.Firmware = firmwareWish(pick)
+	case 17:
 		if pick("delete", 2) == 0 {
 			i.DeletedAt, fact = epoch, event.Deleting
 		}
 	}
 	return lifecycle.Wish{Fact: fact, Intent: i}
+}
+
+// firmwareWish draws what is wished of a host's firmware, often nothing.
+func firmwareWish(pick pick) *event.FirmwareWish {
+	if pick("firmware", 2) == 0 {
+		return nil
+	}
+	w := &event.FirmwareWish{SettingsInUse: pick("in use", 2) == 1, UpdatesInUse: pick("in use", 2) == 1}
+	if id := pick("wish id", 3); id > 0 {
+		w.ID, w.Settings = fmt.Sprint("r", id), []event.SettingChange{{Name: "A", From: "1", To: fmt.Sprint(id)}}
+	}
+	if url := pick("update", 3); url > 0 {
+		w.Updates = []v1alpha1.FirmwareUpdate{{Component: "bmc", URL: fmt.Sprint("http://192.0.2.2/", url)}}
+	}
+	return w
 }
 
 // walk takes a host through up to n facts, shows each that the table allows,
@@ -141,7 +160,7 @@ func walk(h lifecycle.Host, n int, pick pick, show func(before, after lifecycle.
 		if !h.Exists() || pick("who", 8) == 0 {
 			f = wish(h, pick)
 		}
-		after := record(h, f)
+		after := recordAt(h, f, epoch.Add(time.Duration(h.Rev)*time.Second))
 		if lifecycle.Check(h, after, f) != nil {
 			continue
 		}
@@ -151,9 +170,11 @@ func walk(h lifecycle.Host, n int, pick pick, show func(before, after lifecycle.
 	return h
 }
 
-func record(h lifecycle.Host, f lifecycle.Fact) lifecycle.Host {
-	after := lifecycle.Apply(h, f, epoch)
-	return after.WithNewest(f.Section(), lifecycle.Meta{Seq: h.Head + 1, Rev: h.Rev + 1, Fact: f.Name(), At: epoch})
+func record(h lifecycle.Host, f lifecycle.Fact) lifecycle.Host { return recordAt(h, f, epoch) }
+
+func recordAt(h lifecycle.Host, f lifecycle.Fact, at time.Time) lifecycle.Host {
+	after := lifecycle.Apply(h, f, at)
+	return after.WithNewest(f.Section(), lifecycle.Meta{Seq: h.Head + 1, Rev: h.Rev + 1, Fact: f.Name(), At: at})
 }
 
 // A running machine is never given up because something else broke: out of
@@ -233,9 +254,53 @@ func TestRunningMachinesAreNotSwitchedOff(t *testing.T) {
 				t.Fatal("a subscription that nobody asked for")
 			case s.Kind == event.Inspect || s.Kind == event.Prepare || s.Kind == event.Deploy:
 				t.Fatalf("%s of a running machine", s.Kind)
+			case s.Kind == event.Service && !mayBeServiced(before):
+				t.Fatalf("the firmware of a running machine is changed and nobody had asked for it: %+v", before)
 			}
 		})
 	})
+}
+
+// mayBeServiced: its user lets the firmware be changed and it was seen off, or that
+// has failed and is brought to an end.
+func mayBeServiced(h lifecycle.Host) bool {
+	if p := h.Provisioning.Problem; p != nil && p.Kind == event.Service {
+		return true
+	}
+	w, off := h.Intent.Firmware, h.Power.On != nil && !*h.Power.On
+	return w != nil && (w.SettingsInUse || w.UpdatesInUse) && off && h.Intent.Spec.Online && !h.Intent.Paused
+}
+
+// The walks come to running machines whose firmware is to be changed, and go on
+// from there, also to where their user wants the image gone meanwhile.
+func TestFirmwareIsChangedInUse(t *testing.T) {
+	var due []lifecycle.Host
+	for _, h := range explored().used {
+		if lifecycle.BeforeBoot(h) == event.Service {
+			due = append(due, h)
+		}
+	}
+	if len(due) < 3 {
+		t.Fatalf("walks came to %d kinds of running machines whose firmware is to be changed", len(due))
+	}
+	random, began, undeployed := rand.New(rand.NewPCG(3, 4)), 0, 0
+	draw := func(_ string, n int) int { return random.IntN(n) }
+	for i := range 3000 {
+		walk(due[i%len(due)], 40, draw, func(before, after lifecycle.Host, f lifecycle.Fact) {
+			switch {
+			case f.Name() == event.Service.Fact(event.Started):
+				began++
+			case f.Name() == event.Service.Fact(event.Aborted) && lifecycle.Unwanted(before) && lifecycle.Stage(before) == v1alpha1.StateProvisioned:
+				undeployed++
+			}
+			if why := givenUp(before, after, f); why != "" {
+				t.Fatal(why)
+			}
+		})
+	}
+	if began < 100 || undeployed < 20 {
+		t.Errorf("firmware of machines in use was changed %d times, %d times its user wanted the image gone meanwhile", began, undeployed)
+	}
 }
 
 // Nothing is put into a running machine, or taken out of it, that its user did
@@ -394,5 +459,5 @@ func kind(h lifecycle.Host) string {
 	if op != nil {
 		doing = op.Kind
 	}
-	return fmt.Sprint(lifecycle.Stage(h), h.Provisioning.Phase, doing, lifecycle.Leaving(h), lifecycle.Apart(h), h.Power.OffForDelete, h.Intent.DeletedAt.IsZero(), h.Registration.Detached)
+	return fmt.Sprint(lifecycle.Stage(h), h.Provisioning.Phase, doing, lifecycle.Leaving(h), lifecycle.Apart(h), h.Power.OffForDelete, h.Intent.DeletedAt.IsZero(), h.Registration.Detached, lifecycle.BeforeBoot(h) == event.Service)
 }

@@ -126,8 +126,11 @@ func asksRAID(r *v1alpha1.RAIDConfig) bool {
 }
 
 // Unsettled reports whether the host has to be prepared again before it can be
-// used. Where no RAID is asked for there is only software RAID to be removed.
-func Unsettled(h Host) bool {
+// used: RAID or firmware is to be changed.
+func Unsettled(h Host) bool { return unsettledRAID(h) || !FirmwareChanges(h).Empty() }
+
+// unsettledRAID: where no RAID is asked for there is only software RAID to be removed.
+func unsettledRAID(h Host) bool {
 	have := h.Provisioning.RAID
 	if !asksRAID(h.Intent.Spec.RAID) {
 		return have != nil && len(have.SoftwareRAIDVolumes) > 0

@@ -35,6 +35,10 @@ func turn(h lifecycle.Host, now time.Time) (look, lifecycle.Step) {
 		return lookNowhere, stop(h, "the host is no longer at rest")
 	case lifecycle.Orphaned(h):
 		return lookNowhere, stop(h, "the backend lost the node")
+	case h.Provisioning.Op != nil: // whoever works on the host switches it too
+		return lookNowhere, lifecycle.Nothing{}
+	case stage == v1alpha1.StateProvisioned && h.Power.Op == nil && lifecycle.Unwanted(h):
+		return lookNowhere, lifecycle.Nothing{} // it is about to be cleaned
 	case !lifecycle.Reachable(h) && h.Power.Op == nil:
 		return lookNowhere, lifecycle.Nothing{}
 	case stage == v1alpha1.StateAvailable && h.Power.Op == nil && claimedByOthers(h):

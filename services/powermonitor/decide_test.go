@@ -21,6 +21,7 @@ func host(p event.PhaseOfDisk, changes ...change) lifecycle.Host {
 	h.Intent.Credentials = event.SecretRef{Namespace: "lab", Name: "s", Version: "7"}
 	h.Registration = event.Registration{Registered: true, Address: h.Intent.Spec.BMC.Address, Good: lifecycle.Credentials(h.Intent)}
 	h.Inspection.Done, h.Provisioning.Phase = true, p
+	h.Intent.Spec.Image, h.Provisioning.Image = &v1alpha1.Image{URL: "a"}, v1alpha1.Image{URL: "a"}
 	for _, c := range changes {
 		c(&h)
 	}
@@ -49,6 +50,12 @@ func reboot(force bool) change {
 	return func(h *lifecycle.Host) { h.Intent.Reboots = []event.RebootRequest{{ID: "1", Force: force}} }
 }
 
+// firmware is a wish that may be carried out on a host in use.
+func firmware(h *lifecycle.Host) {
+	h.Power.SeenAt = now
+	h.Intent.Firmware = &event.FirmwareWish{ID: "r1", Settings: []event.SettingChange{{Name: "Turbo", To: "Disabled"}}, SettingsInUse: true}
+}
+
 func op(k event.Kind) change { return func(h *lifecycle.Host) { h.Power.Op = &event.Op{Kind: k} } }
 
 func failed(times int) change {
@@ -69,7 +76,7 @@ func TestTurn(t *testing.T) {
 		"a paused host":                                     {host(event.Deployed, func(h *lifecycle.Host) { h.Intent.Paused = true }), "nothing"},
 		"a detached host":                                   {host(event.Deployed, func(h *lifecycle.Host) { h.Intent.Detached = &event.DetachRequest{} }), "nothing"},
 		"a host that the backend lost":                      {host(event.Deployed, func(h *lifecycle.Host) { h.Registration.Lost = true }), "nothing"},
-		"a host that is about to be used":                   {host(event.Prepared, func(h *lifecycle.Host) { h.Intent.Spec.Image = &v1alpha1.Image{URL: "a"} }), "nothing"},
+		"a host that is about to be used":                   {host(event.Prepared, func(h *lifecycle.Host) { h.Provisioning.Image = v1alpha1.Image{} }), "nothing"},
 		"an operation of a host that is no longer at rest":  {host(event.Undeploying, op(event.PowerOn)), "record on.aborted"},
 		"a host that is being deleted":                      {host(event.Prepared, leaving), "look at off"},
 		"one whose drive is to be emptied first":            {host(event.Prepared, leaving, disc), "nothing"},
@@ -88,6 +95,8 @@ func TestTurn(t *testing.T) {
 		"one whose Secret is gone":                          {host(event.Prepared, leaving, func(h *lifecycle.Host) { h.Intent.Credentials.Version = "" }), "look at off"},
 		"an operation of a host that the backend lost":      {host(event.Deployed, op(event.PowerOff), func(h *lifecycle.Host) { h.Registration.Lost = true }), "record off.aborted"},
 		"one that is being switched on":                     {host(event.Prepared, leaving, op(event.PowerOn)), "record on.aborted"},
+		"a host whose image is to go":                       {host(event.Deployed, func(h *lifecycle.Host) { h.Intent.Spec.Image = nil }), "nothing"},
+		"a host whose firmware is being changed":            {host(event.Deployed, func(h *lifecycle.Host) { h.Provisioning.Op = &event.Op{Kind: event.Service} }), "nothing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			where, step := turn(c.host, now)
@@ -130,6 +139,8 @@ func TestCompare(t *testing.T) {
 		"still no control of the power":                {host(event.Deployed, known(false), func(h *lifecycle.Host) { h.Power.Fault = "no answer" }), backend.PowerState{On: &off, Fault: "no answer"}, "nothing"},
 		"the hardware's report":                        {host(event.Deployed, known(true)), backend.PowerState{On: &on, Health: "Warning"}, "record health.changed"},
 		"somebody else did what we could not":          {host(event.Deployed, known(true), failed(2)), backend.PowerState{On: &on}, "record on.succeeded"},
+		"off, and its firmware is to be changed":       {host(event.Deployed, known(false), firmware), backend.PowerState{On: &off}, "nothing"},
+		"on, and its firmware is to be changed":        {host(event.Deployed, known(true), firmware), backend.PowerState{On: &on}, "nothing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			task, step := compare(c.host, found{PowerState: c.now})

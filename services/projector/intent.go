@@ -15,6 +15,7 @@ import (
 
 	"github.com/metalbus/metalbus/api/event"
 	"github.com/metalbus/metalbus/api/v1alpha1"
+	"github.com/metalbus/metalbus/pkg/kube/firmware"
 	"github.com/metalbus/metalbus/pkg/lifecycle"
 )
 
@@ -28,6 +29,9 @@ type surroundings struct {
 	supplied supply
 	// ramdisk is what the host is to boot, nil if it has no image of its own.
 	ramdisk *event.RamdiskWish
+	// firmware is what is to be changed of the firmware, if that is known.
+	firmware      *event.FirmwareWish
+	firmwareKnown bool
 	// ask puts what is asked beside the object into an intent; nil for nothing.
 	ask func(o *v1alpha1.BareMetalHost, before event.Intent, next *event.Intent)
 	now time.Time
@@ -62,7 +66,10 @@ func intentOf(o *v1alpha1.BareMetalHost, s surroundings) event.Intent {
 		InspectionDisabled: o.InspectionDisabled(), Retry: o.Annotations[v1alpha1.RetryAnnotation],
 		Hardware: s.supplied.digest, HardwareSource: s.supplied.source,
 		Detached: detachedOf(o), Reboots: rebootsOf(o, s.before), InspectRequest: inspectRequestOf(o, s.before),
-		Credentials: credentialsOf(o, s), Ramdisk: s.ramdisk, Base: remaining(s.before),
+		Credentials: credentialsOf(o, s), Ramdisk: s.ramdisk, Base: remaining(s.before), Firmware: before.Firmware,
+	}
+	if s.firmwareKnown {
+		i.Firmware = firmware.Named(s.firmware, before.Firmware, requestID(s.before))
 	}
 	_, i.ForceDelete = o.Annotations[v1alpha1.ForceDeleteAnnotation]
 	if o.DeletionTimestamp != nil && s.before.Exists() { // a host is known before it leaves

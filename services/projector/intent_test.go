@@ -329,3 +329,43 @@ func TestABaseIsCarriedAlongUntilItIsReplaced(t *testing.T) {
 		t.Errorf("nothing is left of the base, but %+v", got)
 	}
 }
+
+// What is wished of the firmware stays what it was while nobody has found out, and
+// while the host is paused; another wish is a change.
+func TestIntentOfFirmware(t *testing.T) {
+	turbo := event.SettingChange{Name: "Turbo", From: "Enabled", To: "Disabled"}
+	known := func(settings ...event.SettingChange) surroundings {
+		return surroundings{secret: "11", now: noon, firmwareKnown: true, firmware: &event.FirmwareWish{Settings: settings}}
+	}
+	wishes := asked(func(i *event.Intent) {
+		i.Firmware = &event.FirmwareWish{ID: "r5", Settings: []event.SettingChange{turbo}}
+		*i = sealed(*i)
+	})
+	for name, tt := range map[string]struct {
+		object *v1alpha1.BareMetalHost
+		before lifecycle.Host
+		with   surroundings
+		want   string // the wish's ID
+		news   bool
+	}{
+		"a first wish":                {object(), knows(), known(turbo), "r8", true},
+		"the same wish":               {object(), knows(wishes), known(turbo), "r5", false},
+		"more":                        {object(), knows(wishes), known(turbo, event.SettingChange{Name: "Zen"}), "r8", true},
+		"nobody has found out":        {object(), knows(wishes), surroundings{secret: "11", now: noon}, "r5", false},
+		"none any more":               {object(), knows(wishes), surroundings{secret: "11", now: noon, firmwareKnown: true}, "", true},
+		"another while it is paused":  {object(with(v1alpha1.PausedAnnotation, "")), knows(wishes), known(event.SettingChange{Name: "Zen"}), "r5", true},
+		"a wish of which nobody knew": {object(), knows(), surroundings{secret: "11", now: noon, firmwareKnown: true}, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tt.with.before = tt.before
+			next := intentOf(tt.object, tt.with)
+			got := ""
+			if next.Firmware != nil {
+				got = next.Firmware.ID
+			}
+			if got != tt.want || (next.Hash != tt.before.Intent.Hash) != tt.news {
+				t.Errorf("wish %q, news %v; want %q, %v", got, next.Hash != tt.before.Intent.Hash, tt.want, tt.news)
+			}
+		})
+	}
+}

@@ -130,6 +130,8 @@ func (p *Projector) surroundings(ctx context.Context, o *v1alpha1.BareMetalHost,
 		}
 	}
 	s.ramdisk = p.ramdisk(o, h, g.versions)
+	s.firmware, s.firmwareKnown = p.firmware.Wish(h.UID)
+	noteWish(g.versions, s.firmware, s.firmwareKnown)
 	s.supplied, err = p.supplied(ctx, o, h)
 	return o, s, err
 }
@@ -154,6 +156,14 @@ func (p *Projector) ramdisk(o *v1alpha1.BareMetalHost, h lifecycle.Host, version
 
 // keyOfRamdisk is where the versions of what a host names hold what it is to boot.
 const keyOfRamdisk = "/ramdisk"
+
+// noteWish notes among the versions of what a host depends on what is wished of its
+// firmware.
+func noteWish(versions map[string]string, w *event.FirmwareWish, known bool) {
+	if known {
+		versions["/firmware"] = digestOf(w)
+	}
+}
 
 // claim is the version of a Secret that the host names. A host that leaves
 // claims nothing more.
@@ -306,6 +316,8 @@ func (p *Projector) known(o *v1alpha1.BareMetalHost) map[string]string {
 		versions["/hardware"] = v
 	}
 	p.ramdisk(o, lifecycle.Host{}, versions)
+	w, known := p.firmware.Wish(string(o.UID))
+	noteWish(versions, w, known)
 	versions["/wishes"] = p.wishes.Digest(o)
 	return versions
 }

@@ -62,6 +62,7 @@ type Projector struct {
 	// ramdisks is nil if no host has an image of its own.
 	ramdisks Ramdisks
 	wishes   Wishes
+	firmware Firmware
 }
 
 // Ramdisks say what hosts are to boot that each have an image of their own.
@@ -70,6 +71,20 @@ type Ramdisks interface {
 	// network is the version of the Secret with its network data.
 	Wish(o *v1alpha1.BareMetalHost, network string) (w event.RamdiskWish, known bool)
 }
+
+// Firmware are what is to be changed of hosts' firmware.
+type Firmware interface {
+	// Wish is a host's; known is false while that is not found out.
+	Wish(uid string) (w *event.FirmwareWish, known bool)
+	// Heard says that something was recorded of a host's firmware.
+	Heard(uid string)
+}
+
+// noFirmware is where nobody looks for any.
+type noFirmware struct{}
+
+func (noFirmware) Wish(string) (*event.FirmwareWish, bool) { return nil, false }
+func (noFirmware) Heard(string)                            {}
 
 // Wishes are what objects beside a host ask of its machine.
 type Wishes interface {
@@ -110,6 +125,8 @@ type Options struct {
 	Ramdisks Ramdisks
 	// Wishes are what is asked beside the hosts; nil for nothing.
 	Wishes Wishes
+	// Firmware is where what is asked of firmware is found; nil for nothing.
+	Firmware Firmware
 }
 
 // New is a Projector between a cluster and a bus.
@@ -117,9 +134,12 @@ func New(cfg Config, c *kube.Cluster, b Bus, o Options) *Projector {
 	if o.Wishes == nil {
 		o.Wishes = nothing{}
 	}
+	if o.Firmware == nil {
+		o.Firmware = noFirmware{}
+	}
 	return &Projector{
 		cfg: cfg, kube: c, bus: b, log: o.Log, now: o.Now, metrics: newMetrics(o.Metrics), screens: newScreens(), looked: newLooked(),
-		beside: o.Beside, leading: o.Leading, ramdisks: o.Ramdisks, wishes: o.Wishes,
+		beside: o.Beside, leading: o.Leading, ramdisks: o.Ramdisks, wishes: o.Wishes, firmware: o.Firmware,
 	}
 }
 

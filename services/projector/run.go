@@ -8,6 +8,7 @@ import (
 
 	"github.com/metalbus/metalbus/pkg/kube"
 	"github.com/metalbus/metalbus/pkg/kube/companion"
+	"github.com/metalbus/metalbus/pkg/kube/firmware"
 	"github.com/metalbus/metalbus/pkg/kube/hostwish"
 	"github.com/metalbus/metalbus/pkg/kube/webhook"
 	"github.com/metalbus/metalbus/pkg/service"
@@ -48,7 +49,12 @@ func Run(ctx context.Context, f *service.Frame, b Bus, s Settings) error {
 	if err != nil {
 		return err
 	}
-	o.Leading = append(o.Leading, companions.Run)
+	fw, err := firmware.New(c, b, f.Log, f.Now)
+	if err != nil {
+		return err
+	}
+	o.Firmware = fw
+	o.Leading = append(o.Leading, companions.Run, fw.Run)
 	if companions.Ramdisks != nil {
 		o.Ramdisks = companions.Ramdisks
 	}

@@ -26,6 +26,9 @@ const (
 // Observe shows on the trigger's object what the bus knows of the host.
 func (p *Projector) Observe(ctx context.Context, t bus.Trigger) (time.Duration, error) {
 	o := p.kube.Hosts.Get(t.UID)
+	if t.Fact == event.FirmwareSeen {
+		p.firmware.Heard(t.UID)
+	}
 	switch kind, phase, _ := strings.Cut(t.Fact, "."); {
 	case t.Wake:
 	case phase == string(event.Accepted), phase == string(event.Resumed):

@@ -249,8 +249,10 @@ func (v *visit) tell(frames []lifecycle.Host, upTo uint64) []lifecycle.Host {
 func (v *visit) announce(before, after lifecycle.Host) {
 	section, meta := after.NewestFact()
 	news := lifecycle.Announce(before, after, section, meta.Fact)
-	if fault := lifecycle.FaultNews(before, after); fault != nil {
-		news = append(news, *fault)
+	for _, more := range []*lifecycle.Announcement{lifecycle.FaultNews(before, after), lifecycle.FirmwareNews(before, after)} {
+		if more != nil {
+			news = append(news, *more)
+		}
 	}
 	for _, n := range news {
 		v.p.kube.Announcer.Tell(v.o, kube.News{

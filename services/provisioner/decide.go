@@ -129,14 +129,35 @@ func deploy(h lifecycle.Host) (lifecycle.Task, lifecycle.Step) {
 
 // keep leaves a provisioned host alone until its user wants something else.
 func keep(h lifecycle.Host) (lifecycle.Task, lifecycle.Step) {
+	unwanted := lifecycle.Unwanted(h)
 	switch {
 	case media(h):
 		return task(event.Media, mediaReason(h))
-	case !lifecycle.Unwanted(h):
-		return stop(h, "the host is provisioned")
-	default:
+	case unwanted && h.Provisioning.Op != nil:
+		return stop(h, "the image is to go")
+	case unwanted:
 		return task(event.Undeploy, unwantedReason(h))
+	default:
+		return serve(h)
 	}
+}
+
+// serve changes the firmware of a host in use, where its user lets that be done.
+func serve(h lifecycle.Host) (lifecycle.Task, lifecycle.Step) {
+	switch op := h.Provisioning.Op; {
+	case op != nil && op.Kind != event.Service:
+		return stop(h, "the host is in use")
+	case op != nil || lifecycle.BeforeBoot(h) == event.Service:
+		return task(event.Service, "its HostUpdatePolicy lets its firmware be changed")
+	default:
+		return rest()
+	}
+}
+
+// rests reports whether the host is at rest, and may be asked about itself.
+func rests(h lifecycle.Host) bool {
+	op, _ := h.Op()
+	return op == nil && lifecycle.AtRest(lifecycle.Stage(h)) && lifecycle.Reachable(h) && !h.Intent.Paused && !lifecycle.Apart(h) && !lifecycle.Leaving(h)
 }
 
 // media reports whether the virtual CD is to be brought to what is wanted, or
@@ -175,12 +196,12 @@ func external(h lifecycle.Host) (lifecycle.Task, lifecycle.Step) {
 	switch {
 	case media(h):
 		return task(event.Media, mediaReason(h))
-	case !h.Intent.Spec.ExternallyProvisioned:
+	case h.Provisioning.Op == nil && !h.Intent.Spec.ExternallyProvisioned:
 		return record(lifecycle.LeftExternal{})
 	case h.Provisioning.Phase != event.External:
 		return record(lifecycle.EnteredExternal{})
 	default:
-		return rest()
+		return serve(h)
 	}
 }
 

@@ -65,6 +65,13 @@ func refused(h *lifecycle.Host) {
 }
 func inspectAgain(h *lifecycle.Host) { h.Intent.InspectRequest = "1" }
 
+// firmware is a wish that may be carried out on a host in use.
+func firmware(h *lifecycle.Host) {
+	h.Intent.Firmware = &event.FirmwareWish{ID: "r1", Settings: []event.SettingChange{{Name: "Turbo", To: "Disabled"}}, SettingsInUse: true}
+}
+func handed(h *lifecycle.Host)  { h.Provisioning.Firmware = &event.FirmwareDone{Wish: "r1"} }
+func seenOff(h *lifecycle.Host) { h.Power.On, h.Power.SeenAt = new(false), now }
+
 func op(k event.Kind) change {
 	return func(h *lifecycle.Host) { h.Provisioning.Op = &event.Op{Kind: k} }
 }
@@ -155,6 +162,22 @@ func TestDecide(t *testing.T) {
 		"somebody else's host that was registered as such":            {host(event.Unprepared, others, func(h *lifecycle.Host) { h.Registration.External = true }), "record external.entered"},
 		"it becomes ours":                                             {host(event.External, wants("a")), "record external.left"},
 		"a host that is deleted before anything was done to it rests": {host(event.Prepared, leaving), "nothing"},
+		"firmware is changed first":                                   {host(event.Prepared, wants("a"), firmware), "prepare"},
+		"also where no image is wanted":                               {host(event.Prepared, firmware), "prepare"},
+		"but not again":                                               {host(event.Prepared, firmware, handed), "nothing"},
+		"firmware of a host in use is changed before it boots":        {host(event.Deployed, wants("a"), has("a"), firmware, seenOff), "service"},
+		"not while it runs":                                           {host(event.Deployed, wants("a"), has("a"), firmware), "nothing"},
+		"nor again":                                                   {host(event.Deployed, wants("a"), has("a"), firmware, handed, seenOff), "nothing"},
+		"it goes on though the machine is on by now":                  {host(event.Deployed, wants("a"), has("a"), firmware, op(event.Service)), "service"},
+		"it goes on though nothing is wished any more":                {host(event.Deployed, wants("a"), has("a"), op(event.Service)), "service"},
+		"what failed is tried again":                                  {host(event.Deployed, wants("a"), has("a"), firmware, failed(event.Service, 9)), "service"},
+		"or called off":                                               {host(event.Deployed, wants("a"), has("a"), failed(event.Service, 9)), "service"},
+		"it is given up if the image is to go":                        {host(event.Deployed, has("a"), firmware, op(event.Service)), "record service.aborted"},
+		"and then undeployed":                                         {host(event.Deployed, has("a"), firmware, seenOff, failed(event.Service, 1)), "undeploy"},
+		"it is given up if the host is deleted":                       {host(event.Deployed, wants("a"), has("a"), leaving, op(event.Service)), "record service.aborted"},
+		"it is given up if the host is detached":                      {host(event.Deployed, wants("a"), has("a"), detached, op(event.Service)), "record service.aborted"},
+		"firmware of somebody else's host":                            {host(event.External, others, firmware, seenOff), "service"},
+		"which becomes ours once that is done":                        {host(event.External, wants("a"), firmware, op(event.Service)), "service"},
 		"a preparation of a host that is deleted is given up":         {host(event.Unprepared, leaving, op(event.Prepare)), "record prepare.aborted"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/metalbus/metalbus/api/event"
+	"github.com/metalbus/metalbus/pkg/backend"
 	"github.com/metalbus/metalbus/pkg/bus"
 	"github.com/metalbus/metalbus/pkg/lifecycle"
 )
@@ -18,18 +19,21 @@ import (
 type Backends interface {
 	Look(ctx context.Context, k event.Kind, h lifecycle.Host) (lifecycle.Outlook, error)
 	Do(ctx context.Context, h lifecycle.Host, w lifecycle.Write) error
+	backend.FirmwareReader
 }
 
 // Registrar is the service.
 type Registrar struct {
 	backends Backends
+	store    backend.Store
 	now      func() time.Time
 	grace    time.Duration
 }
 
-// New is a Registrar on the given backends and clock.
-func New(b Backends, now func() time.Time, cfg Config) *Registrar {
-	return &Registrar{backends: b, now: now, grace: cfg.SecretGrace}
+// New is a Registrar on the given backends and clock, which keeps what it reads of
+// firmware in store.
+func New(b Backends, store backend.Store, now func() time.Time, cfg Config) *Registrar {
+	return &Registrar{backends: b, store: store, now: now, grace: cfg.SecretGrace}
 }
 
 // Section is the registration section.
@@ -76,7 +80,24 @@ func (r *Registrar) Step(ctx context.Context, h lifecycle.Host) (lifecycle.Step,
 	if err != nil {
 		return nil, err
 	}
-	return withCredentials(h, lifecycle.Next(h, task, outlook, func(res lifecycle.Result) lifecycle.Fact { return done(h, task, res) })), nil
+	step = lifecycle.Next(h, task, outlook, func(res lifecycle.Result) lifecycle.Fact { return done(h, task, res) })
+	return r.withFirmware(ctx, h, withCredentials(h, step))
+}
+
+// withFirmware reads the firmware of a machine that has just become a node.
+func (r *Registrar) withFirmware(ctx context.Context, h lifecycle.Host, s lifecycle.Step) (lifecycle.Step, error) {
+	record, _ := s.(lifecycle.Record)
+	f, enrolled := record.Fact.(lifecycle.Enrolled)
+	if !enrolled {
+		return s, nil
+	}
+	now := h
+	now.Registration.Backend, now.Registration.Node, now.Registration.Detached = f.Backend, f.Node, false
+	var err error
+	if f.Firmware, err = backend.ReadFirmware(ctx, r.backends, r.store, now, r.now()); err != nil {
+		return nil, err
+	}
+	return lifecycle.Record{Fact: f}, nil
 }
 
 // Do makes a write that Step asked for.

@@ -145,10 +145,12 @@ const watched = 100 * time.Millisecond
 
 func workers() map[string]func(*backend.Set, *bus.Bus) bus.Worker {
 	return map[string]func(*backend.Set, *bus.Bus) bus.Worker{
-		"registrar": func(set *backend.Set, _ *bus.Bus) bus.Worker { return registrar.New(set, time.Now, registrar.Config{}) },
+		"registrar": func(set *backend.Set, b *bus.Bus) bus.Worker {
+			return registrar.New(set, b, time.Now, registrar.Config{})
+		},
 		"inspector": func(set *backend.Set, b *bus.Bus) bus.Worker { return inspector.New(set, b) },
-		"provisioner": func(set *backend.Set, _ *bus.Bus) bus.Worker {
-			return provisioner.New(set, time.Now, provisioner.DefaultConfig())
+		"provisioner": func(set *backend.Set, b *bus.Bus) bus.Worker {
+			return provisioner.New(set, b, time.Now, provisioner.DefaultConfig())
 		},
 		"powermonitor": func(set *backend.Set, _ *bus.Bus) bus.Worker {
 			return powermonitor.New(set, time.Now, powermonitor.Config{Every: watched})

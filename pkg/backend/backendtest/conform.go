@@ -18,6 +18,7 @@ func Conform(t *testing.T, lab func(t *testing.T) Lab) {
 		"a host that is deployed stays on and untouched":         steady,
 		"an unreachable BMC is the host's problem, and it heals": unreachable,
 		"another image replaces the first":                       replace,
+		"firmware is read, and changed as it is wished":          firmware,
 		"data images come and go between two boots":              dataImages,
 		"subscriptions are made once, and ended":                 subscriptions,
 	} {
@@ -171,6 +172,56 @@ func replace(t *testing.T, l Lab) {
 	h = deployed(t, l, h)
 	if m := l.Machine(t, h); !m.On || m.Image != l.Image.URL || m.Boots <= boots {
 		t.Errorf("after another deployment: %+v, it had booted %d times before", m, boots)
+	}
+}
+
+// firmware: a backend that reads firmware changes it in preparing and in servicing.
+func firmware(t *testing.T, l Lab) {
+	h := available(t, l)
+	f, err := l.Backend.Firmware(t.Context(), h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f == nil {
+		t.Log("this backend reads no firmware") // and so nobody has it change any
+		return
+	}
+	wish := another(t, f)
+	h.Intent.Firmware = &event.FirmwareWish{ID: "r1", Settings: []event.SettingChange{wish}, SettingsInUse: true}
+	h = l.must(t, h, event.Prepare, fact(lifecycle.ReadyForImage{RAID: lifecycle.TargetRAID(h)}))
+	changed(t, l, h, wish)
+	h = deployed(t, l, h)
+	wish.From, wish.To = wish.To, wish.From
+	h.Intent.Firmware = &event.FirmwareWish{ID: "r2", Settings: []event.SettingChange{wish}, SettingsInUse: true}
+	h = l.must(t, h, event.Service, fact(lifecycle.Serviced{}))
+	changed(t, l, h, wish)
+	if m := l.Machine(t, h); m.Image != l.Image.URL {
+		t.Errorf("after servicing: %+v, want it with %s", m, l.Image.URL)
+	}
+}
+
+// another is a setting with another value that it can take.
+func another(t *testing.T, f *event.Firmware) event.SettingChange {
+	t.Helper()
+	for name, s := range f.Schema {
+		for _, v := range s.AllowableValues {
+			if have := f.Settings[name]; v != have && (s.ReadOnly == nil || !*s.ReadOnly) {
+				return event.SettingChange{Name: name, From: have, To: v}
+			}
+		}
+	}
+	t.Fatalf("no setting can take another value: %+v", f)
+	return event.SettingChange{}
+}
+
+func changed(t *testing.T, l Lab, h lifecycle.Host, c event.SettingChange) {
+	t.Helper()
+	f, err := l.Backend.Firmware(t.Context(), h)
+	if err != nil || f == nil {
+		t.Fatalf("firmware %+v, error %v", f, err)
+	}
+	if f.Settings[c.Name] != c.To {
+		t.Errorf("%s is %q, want %q", c.Name, f.Settings[c.Name], c.To)
 	}
 }
 

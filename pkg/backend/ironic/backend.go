@@ -158,7 +158,7 @@ func (b *Backend) outlook(ctx context.Context, v view) (lifecycle.Outlook, error
 	case event.Inspect:
 		return b.inspect(ctx, v)
 	case event.Prepare:
-		return b.prepare(ctx, v)
+		return v.prepareWhole()
 	case event.Deploy:
 		return v.deploy(), nil
 	case event.Undeploy:
@@ -166,7 +166,7 @@ func (b *Backend) outlook(ctx context.Context, v view) (lifecycle.Outlook, error
 	case event.Media:
 		return b.media(ctx, v)
 	case event.Service:
-		return b.service(ctx, v)
+		return v.service(), nil
 	case event.PowerOn:
 		return v.powerOn(), nil
 	case event.PowerOff:
@@ -251,42 +251,11 @@ func (b *Backend) withoutInventory(ctx context.Context, v view) (lifecycle.Outlo
 	return lifecycle.Finished{Result: lifecycle.Result{Node: v.node.UUID, Hardware: sparseDetails(v.node, ports, v.host.Intent.Spec.BootMACAddress)}}, nil
 }
 
-// prepare is how the preparing of a host stands.
-func (b *Backend) prepare(ctx context.Context, v view) (lifecycle.Outlook, error) {
-	present, err := b.settings(ctx, v)
-	if err != nil {
-		return nil, err
-	}
-	c, err := v.cleaning(present)
+// prepareWhole is how the preparing of a host stands.
+func (v view) prepareWhole() (lifecycle.Outlook, error) {
+	c, err := v.cleaning()
 	if err != nil {
 		return nil, err
 	}
 	return v.prepare(c), nil
-}
-
-// service is how the changing of firmware of a host in use stands.
-func (b *Backend) service(ctx context.Context, v view) (lifecycle.Outlook, error) {
-	present, err := b.settings(ctx, v)
-	if err != nil {
-		return nil, err
-	}
-	return v.service(firmwareSteps(v.wish.firmware, present)), nil
-}
-
-// settings are the machine's firmware settings, if any are wanted.
-func (b *Backend) settings(ctx context.Context, v view) (map[string]string, error) {
-	if len(v.wish.firmware.Settings) == 0 {
-		return nil, nil
-	}
-	all, err := b.client.BIOS(ctx, v.node.UUID)
-	if err != nil {
-		return nil, err
-	}
-	present := map[string]string{}
-	for _, s := range all {
-		if !s.Null {
-			present[s.Name] = s.Value
-		}
-	}
-	return present, nil
 }

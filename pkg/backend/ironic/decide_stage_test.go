@@ -83,7 +83,7 @@ func TestDeployIsInterrupted(t *testing.T) {
 
 func TestPrepare(t *testing.T) {
 	table := func(v view) lifecycle.Outlook {
-		c, err := v.cleaning(map[string]string{"Turbo": "Enabled"})
+		c, err := v.cleaning()
 		if err != nil {
 			p, _ := ofHost(v.kind, err)
 			return lifecycle.Broken{Problem: p}
@@ -98,8 +98,8 @@ func TestPrepare(t *testing.T) {
 		h.Intent.Spec.RAID = &v1alpha1.RAIDConfig{HardwareRAIDVolumes: []v1alpha1.HardwareRAIDVolume{{Level: "1"}}}
 	}
 	marked := func(n *ironic.Node) { n.Extra[markOp] = "e1/prepare-2" }
-	firmware := func(w *wish) {
-		w.firmware = FirmwareWish{Updates: []v1alpha1.FirmwareUpdate{{Component: "bmc", URL: "http://192.0.2.80/bmc"}}}
+	firmware := func(h *lifecycle.Host) {
+		h.Intent.Firmware = &event.FirmwareWish{Updates: []v1alpha1.FirmwareUpdate{{Component: "bmc", URL: "http://192.0.2.80/bmc"}}}
 	}
 	check(t, event.Prepare, table, map[string]row{
 		"nothing to do":                        {subject{state: "manageable"}, "done"},
@@ -107,7 +107,8 @@ func TestPrepare(t *testing.T) {
 		"RAID":                                 {subject{state: "manageable", host: raid}, "needs clean"},
 		"RAID of an available node":            {subject{state: "available", host: raid}, "needs manage"},
 		"RAID with the wrong interface":        {subject{state: "manageable", host: raid, node: func(n *ironic.Node) { n.RAIDInterface = "agent" }}, "needs configure"},
-		"firmware":                             {subject{state: "manageable", wish: firmware}, "needs clean"},
+		"firmware":                             {subject{state: "manageable", host: firmware}, "needs clean"},
+		"firmware with an Ironic too old":      {subject{state: "manageable", host: firmware, version: 82}, "broken Unsupported"},
 		"cleaning":                             {subject{state: "cleaning", op: writeClean, host: raid}, "wait"},
 		"waiting for the agent":                {subject{state: "clean wait", op: writeClean, host: raid}, "wait"},
 		"waiting for an agent that is not listened to":        {subject{state: "clean wait", op: writeClean, host: raid, node: maintained}, "needs unmaintain"},
@@ -185,6 +186,7 @@ func TestUndeploy(t *testing.T) {
 		"one that waits in its deployment":                 {subject{state: "wait call-back", host: un}, "needs undeploy"},
 		"one that is deployed":                             {subject{state: "deploying", host: un}, "wait"},
 		"one that failed to be serviced":                   {subject{state: "service failed", host: un}, "needs undeploy"},
+		"one that waits to be serviced":                    {subject{state: "service wait", host: un, node: protected(reasonProtected)}, "needs abort"},
 		"deleting":                                         {subject{state: "deleting", host: un, op: writeUndeploy}, "wait"},
 		"cleaning":                                         {subject{state: "clean wait", host: un, op: writeUndeploy}, "wait"},
 		"clean":                                            {subject{state: "available", host: un, op: writeUndeploy}, "done"},
@@ -200,29 +202,31 @@ func TestUndeploy(t *testing.T) {
 }
 
 func TestService(t *testing.T) {
-	want := func(w *wish) {
-		w.firmware = FirmwareWish{Updates: []v1alpha1.FirmwareUpdate{{Component: "bmc", URL: "http://192.0.2.80/bmc"}}}
+	wished := func(h *lifecycle.Host) {
+		h.Intent.Firmware = &event.FirmwareWish{UpdatesInUse: true, Updates: []v1alpha1.FirmwareUpdate{{Component: "bmc", URL: "http://192.0.2.80/bmc"}}}
 	}
-	table := func(v view) lifecycle.Outlook { return v.service(firmwareSteps(v.wish.firmware, nil)) }
+	want := func(h *lifecycle.Host) { used(h); wished(h) }
+	later := func(h *lifecycle.Host) { want(h); h.Intent.Firmware.UpdatesInUse = false }
 	marked := func(n *ironic.Node) { n.Extra[markOp] = "e1/service-2" }
 	fault := func(n *ironic.Node) {
 		n.Maintenance, n.Fault, n.LastError = true, ironic.FaultService, "Node failed step"
 	}
-	check(t, event.Service, table, map[string]row{
+	check(t, event.Service, view.service, map[string]row{
 		"nothing to do":                          {subject{state: "active", host: used}, "done"},
-		"something to do":                        {subject{state: "active", host: used, wish: want}, "needs service"},
-		"something to do with an Ironic too old": {subject{state: "active", host: used, wish: want, version: 82}, "broken Unsupported"},
-		"servicing":                              {subject{state: "servicing", host: used, wish: want, op: writeService}, "wait"},
-		"waiting":                                {subject{state: "service wait", host: used, wish: want, op: writeService}, "wait"},
+		"something to do, but not in use":        {subject{state: "active", host: later}, "done"},
+		"something to do":                        {subject{state: "active", host: want}, "needs service"},
+		"something to do with an Ironic too old": {subject{state: "active", host: want, version: 82}, "broken Unsupported"},
+		"servicing":                              {subject{state: "servicing", host: want, op: writeService}, "wait"},
+		"waiting":                                {subject{state: "service wait", host: want, op: writeService}, "wait"},
 		"waiting, and called off":                {subject{state: "service wait", host: used, op: writeService}, "needs abort"},
-		"done":                                   {subject{state: "active", host: used, wish: want, op: writeService, node: marked}, "done"},
-		"failed":                                 {subject{state: "service failed", host: used, wish: want, op: writeService, node: fault}, "broken Hardware"},
-		"failed before: out of maintenance first": {subject{state: "service failed", host: used, wish: want, node: fault}, "needs unmaintain"},
-		"failed before: again":                    {subject{state: "service failed", host: used, wish: want}, "needs service"},
+		"done":                                   {subject{state: "active", host: want, op: writeService, node: marked}, "done"},
+		"failed":                                 {subject{state: "service failed", host: want, op: writeService, node: fault}, "broken Hardware"},
+		"failed before: out of maintenance first": {subject{state: "service failed", host: want, node: fault}, "needs unmaintain"},
+		"failed before: again":                    {subject{state: "service failed", host: want}, "needs service"},
 		"failed, and called off":                  {subject{state: "service failed", host: used}, "needs abort"},
 		"failed, and called off in maintenance":   {subject{state: "service failed", host: used, node: fault}, "needs unmaintain"},
 		"failed, and called off with Ironic 29":   {subject{state: "service failed", host: used, version: 96}, "broken Unsupported"},
-		"stuck: told, and never deleted":          {subject{state: "servicing", host: used, wish: want, op: writeService, idle: 2 * time.Hour}, "broken Timeout"},
-		"a node that is not in use":               {subject{state: "available", wish: want}, "broken Conflict"},
+		"stuck: told, and never deleted":          {subject{state: "servicing", host: want, op: writeService, idle: 2 * time.Hour}, "broken Timeout"},
+		"a node that is not in use":               {subject{state: "available", host: wished}, "broken Conflict"},
 	})
 }

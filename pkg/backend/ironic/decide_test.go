@@ -307,7 +307,7 @@ func TestNothingHarmsAMachineInUse(t *testing.T) {
 	harmless := []string{writeManage, writeAdopt, writeProtect, writeUnmaintain, writeUpdate, writePorts, writeConfigure, writeService, writeAbort, writeOn, writeRecreate}
 	tables := map[event.Kind]func(view) lifecycle.Outlook{
 		event.Enroll: view.enroll, event.Adopt: view.adopt, event.PowerOn: view.powerOn,
-		event.Service: func(v view) lifecycle.Outlook { return v.service(nil) },
+		event.Service: view.service,
 	}
 	for kind, table := range tables {
 		for _, state := range states() {

@@ -164,19 +164,21 @@ func (v view) undeployNow() lifecycle.Outlook {
 	if o := v.refuseCleaning("cleaned"); o != nil {
 		return o
 	}
+	if n.ProvisionState == ironic.StateServiceWait && n.Protected {
+		return needs(writeAbort) // a node that waits cannot be made free to be undeployed
+	}
 	return v.prepared(writeUndeploy, cleans(v.host) && n.ProvisionState != ironic.StateDeployWait)
 }
 
-// service is how the changing of firmware of a host in use stands, with the steps
-// that are left to do.
-func (v view) service(steps []ironic.Step) lifecycle.Outlook {
-	if err := v.version.Needs(ironic.FeatureService); err != nil && len(steps) > 0 {
+// service is how the changing of firmware of a host in use stands.
+func (v view) service() lifecycle.Outlook {
+	gaveUp := lifecycle.FirmwareChanges(v.host).Empty()
+	if err := v.version.Needs(ironic.FeatureService); err != nil && !gaveUp {
 		return v.refuse(event.ClassUnsupported, err.Error(), lifecycle.NextStep(event.ClassUnsupported))
 	}
-	gaveUp := v.wish.firmware.empty()
 	switch v.node.ProvisionState {
 	case ironic.StateActive:
-		if len(steps) == 0 || (v.did(writeService) && v.marked()) {
+		if gaveUp || (v.did(writeService) && v.marked()) {
 			return finished()
 		}
 		return v.prepared(writeService, true)

@@ -1,50 +1,45 @@
 package ironic
 
 import (
-	"slices"
+	"strconv"
 
-	"k8s.io/apimachinery/pkg/util/intstr"
-
+	"github.com/metalbus/metalbus/api/event"
 	"github.com/metalbus/metalbus/pkg/ironic"
+	"github.com/metalbus/metalbus/pkg/lifecycle"
 )
 
-// firmwareSteps are the steps that bring a machine to the firmware that is wanted,
-// given its present settings: nothing where it is so already.
-func firmwareSteps(w FirmwareWish, present map[string]string) []ironic.Step {
+// firmwareSteps are the steps that make the changes.
+func firmwareSteps(c lifecycle.Changes) []ironic.Step {
 	var steps []ironic.Step
-	if s := settingsThatDiffer(w, present); len(s) > 0 {
-		steps = append(steps, ironic.Step{Interface: "bios", Name: "apply_configuration", Args: map[string]any{"settings": s}})
+	if len(c.Settings) > 0 {
+		var settings []any
+		for _, s := range c.Settings {
+			settings = append(settings, map[string]any{"name": s.Name, "value": plainValue(s)})
+		}
+		steps = append(steps, ironic.Step{Interface: "bios", Name: "apply_configuration", Args: map[string]any{"settings": settings}})
 	}
-	var updates []any
-	for _, u := range w.Updates {
-		updates = append(updates, map[string]any{"component": u.Component, "url": u.URL})
-	}
-	if len(updates) > 0 {
+	if len(c.Updates) > 0 {
+		var updates []any
+		for _, u := range c.Updates {
+			updates = append(updates, map[string]any{"component": u.Component, "url": u.URL})
+		}
 		steps = append(steps, ironic.Step{Interface: "firmware", Name: "update", Args: map[string]any{"settings": updates}})
 	}
 	return steps
 }
 
-// settingsThatDiffer are the settings that the machine has not got, by name. 10 and
-// "10" are the same.
-func settingsThatDiffer(w FirmwareWish, present map[string]string) []any {
-	var names []string
-	for name, wanted := range w.Settings {
-		if have, known := present[name]; !known || have != wanted.String() {
-			names = append(names, name)
-		}
+// plainValue is a value as BMCs want it.
+func plainValue(s event.SettingChange) any {
+	if n, err := strconv.ParseInt(s.To, 10, 64); s.Number && err == nil {
+		return n
 	}
-	slices.Sort(names)
-	var list []any
-	for _, name := range names {
-		list = append(list, map[string]any{"name": name, "value": plainValue(w.Settings[name])})
-	}
-	return list
+	return s.To
 }
 
-func plainValue(v intstr.IntOrString) any {
-	if v.Type == intstr.Int {
-		return v.IntVal
+// refuseUpdates: an Ironic that knows no firmware of components cannot update it.
+func (v view) refuseUpdates(c lifecycle.Changes) error {
+	if err := v.version.Needs(ironic.FeatureFirmwareInterface); err != nil && len(c.Updates) > 0 {
+		return problemError(v.kind, event.ClassUnsupported, err.Error(), "Remove the updates from HostFirmwareComponents, or use a newer Ironic; it is tried again at once")
 	}
-	return v.StrVal
+	return nil
 }

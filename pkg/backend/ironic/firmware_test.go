@@ -5,11 +5,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/metalbus/metalbus/api/event"
 	"github.com/metalbus/metalbus/api/v1alpha1"
-	backend "github.com/metalbus/metalbus/pkg/backend/ironic"
 	"github.com/metalbus/metalbus/pkg/ironic/ironictest"
 	"github.com/metalbus/metalbus/pkg/lifecycle"
 )
@@ -167,77 +165,87 @@ func TestErrorThatIsForgotten(t *testing.T) {
 	}
 }
 
-// firmware wishes come from outside of this package.
-type firmware struct{ wish backend.FirmwareWish }
-
-func (f *firmware) of(lifecycle.Host) backend.FirmwareWish { return f.wish }
-
-func firmwareLab(t *testing.T, release ironictest.Release) (*lab, *firmware) {
-	t.Helper()
-	f := &firmware{}
-	return newLab(t, ironictest.Config{Release: release}, func(_ *backend.Settings, b *backend.Beside) { b.Firmware = f.of }), f
+// wishes is the host with another wish for its firmware.
+func wishes(h lifecycle.Host, w event.FirmwareWish) lifecycle.Host {
+	h.Intent.Firmware = &w
+	return h
 }
 
-// B25, B26: only the settings that differ are set, numbers as numbers, and none
+// B25, B26: only the settings that are wished are set, numbers as numbers, and none
 // twice.
-func TestFirmwareSettings(t *testing.T) {
-	l, f := firmwareLab(t, ironictest.Ironic39)
+func TestB25FirmwareSettings(t *testing.T) {
+	l := newLab(t, ironictest.Config{Release: ironictest.Ironic39}, nil)
 	h := inspected(l)
 	had := l.machine(h).View().Settings
-	f.wish.Settings = v1alpha1.DesiredSettingsMap{"ProcVirtualization": intstr.FromString("Disabled"), "NumaNodes": intstr.FromInt32(2)}
+	h = wishes(h, event.FirmwareWish{ID: "r2", Settings: []event.SettingChange{
+		{Name: "NumaNodes", From: "1", To: "2", Number: true}, {Name: "ProcVirtualization", From: "Enabled", To: "Disabled"},
+	}})
 	h = l.prepare(h)
 	got := l.machine(h).View().Settings
 	if got["ProcVirtualization"] != "Disabled" || got["NumaNodes"] != "2" {
 		t.Errorf("settings %v, they were %v", got, had)
 	}
+	if n := l.requestsWith(`{"name":"NumaNodes","value":2}`); n != 1 {
+		t.Errorf("a number was sent %d times as a number", n)
+	}
 	before := l.cleanings()
 	h = l.prepare(h)
 	if l.cleanings() != before {
-		t.Error("settings that are so already were set again")
+		t.Error("a wish that was carried out was carried out again")
 	}
-	f.wish.Settings["NumaNodes"] = intstr.FromString("2")
+	h.Intent.Firmware.ID = "r9"
 	l.prepare(h)
-	if l.cleanings() != before {
-		t.Error(`"2" is taken for something else than 2`)
+	if l.cleanings() != before+1 {
+		t.Error("a wish that was made again was not carried out")
 	}
+}
+
+// requestsWith counts the requests with a text.
+func (l *lab) requestsWith(text string) int {
+	l.Helper()
+	n := 0
+	for _, r := range l.ironic.Requests() {
+		if strings.Contains(string(r.Body), text) {
+			n++
+		}
+	}
+	return n
+}
+
+func updates(url string) event.FirmwareWish {
+	return event.FirmwareWish{UpdatesInUse: true, Updates: []v1alpha1.FirmwareUpdate{{Component: "bmc", URL: url}}}
 }
 
 // A host in use gets its firmware without being deprovisioned, and a change that
 // fails can be called off (B28).
-func TestService(t *testing.T) {
-	for _, release := range []ironictest.Release{ironictest.Ironic39} {
-		l, f := firmwareLab(t, release)
-		h := l.deploy(l.available(l.host()))
-		image := l.machine(h).View().Disk
-		f.wish.Updates = []v1alpha1.FirmwareUpdate{{Component: "bmc", URL: "http://192.0.2.80/bmc-2.0.0.bin"}}
-		h, _ = l.must(h, event.Service)
-		if v := l.machine(h).View(); v.Firmware["bmc"] != "2.0.0" || v.Disk.Writes != image.Writes || v.Disk.Erases != image.Erases {
-			t.Errorf("firmware %v, disk %+v", v.Firmware, v.Disk)
-		}
-		h = l.record(h, lifecycle.Aborted{Kind: event.Service})
-		l.machine(h).SetFaults(ironictest.Faults{FailUpdate: true})
-		f.wish.Updates[0].URL = "http://192.0.2.80/bmc-3.0.0.bin"
-		h, p := l.fails(h, event.Service)
-		if p.Type != v1alpha1.ServicingError {
-			t.Errorf("problem %+v", p)
-		}
-		f.wish = backend.FirmwareWish{}
-		h, _ = l.must(h, event.Service)
-		if n := l.node(h); n["provision_state"] != "active" || n["maintenance"] != false {
-			t.Errorf("node in state %v, maintenance %v", n["provision_state"], n["maintenance"])
-		}
-		if v := l.machine(h).View(); v.Disk.Writes != image.Writes {
-			t.Error("the disk was written to")
-		}
+func TestB28Service(t *testing.T) {
+	l := newLab(t, ironictest.Config{Release: ironictest.Ironic39}, nil)
+	h := l.deploy(l.available(l.host()))
+	image := l.machine(h).View().Disk
+	h = l.does(wishes(h, updates("http://192.0.2.80/bmc-2.0.0.bin")), event.Service, lifecycle.Serviced{})
+	if v := l.machine(h).View(); v.Firmware["bmc"] != "2.0.0" || v.Disk.Writes != image.Writes || v.Disk.Erases != image.Erases {
+		t.Errorf("firmware %v, disk %+v", v.Firmware, v.Disk)
+	}
+	l.machine(h).SetFaults(ironictest.Faults{FailUpdate: true})
+	h, p := l.fails(wishes(h, updates("http://192.0.2.80/bmc-3.0.0.bin")), event.Service)
+	if p.Type != v1alpha1.ServicingError {
+		t.Errorf("problem %+v", p)
+	}
+	h.Intent.Firmware = nil
+	h, _ = l.must(h, event.Service)
+	if n := l.node(h); n["provision_state"] != "active" || n["maintenance"] != false {
+		t.Errorf("node in state %v, maintenance %v", n["provision_state"], n["maintenance"])
+	}
+	if v := l.machine(h).View(); v.Disk.Writes != image.Writes {
+		t.Error("the disk was written to")
 	}
 }
 
 func TestServiceOfOldIronics(t *testing.T) {
-	l, f := firmwareLab(t, ironictest.Ironic21)
+	l := newLab(t, ironictest.Config{Release: ironictest.Ironic21}, nil)
 	h := l.enroll(l.host())
 	h = l.deploy(l.record(h, lifecycle.Inspected{Digest: "d"}))
-	f.wish.Updates = []v1alpha1.FirmwareUpdate{{Component: "bmc", URL: "http://192.0.2.80/bmc-2.0.0.bin"}}
-	_, p := l.fails(h, event.Service)
+	_, p := l.fails(wishes(h, updates("http://192.0.2.80/bmc-2.0.0.bin")), event.Service)
 	if p.Class != event.ClassUnsupported || !strings.Contains(p.Message, "1.87") || !strings.Contains(p.Message, "1.82") {
 		t.Errorf("problem %+v, want the version needed and the one found", p)
 	}

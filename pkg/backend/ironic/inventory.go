@@ -4,45 +4,62 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"unicode"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/metalbus/metalbus/api/event"
 	"github.com/metalbus/metalbus/api/v1alpha1"
+	"github.com/metalbus/metalbus/pkg/bmcaddress"
 	"github.com/metalbus/metalbus/pkg/ironic"
 	"github.com/metalbus/metalbus/pkg/lifecycle"
 )
 
-// FirmwareSettings are what is known of a machine's firmware settings.
-type FirmwareSettings struct {
-	Settings v1alpha1.SettingsMap
-	Schema   map[string]v1alpha1.SettingSchema
-	// Odd names the settings that were left out, since they have no value.
-	Odd []string
+// Firmware reads a machine's firmware: its settings, what values they can take, and
+// the versions of its components. Passwords are left out, and what is odd about one
+// setting does not keep the others from being told. It is nil where the BMC, or this
+// Ironic, tells nothing of it.
+func (b *Backend) Firmware(ctx context.Context, h lifecycle.Host) (*event.Firmware, error) {
+	if h.Registration.Node == "" {
+		return nil, lifecycle.ErrUnregistered
+	}
+	address, err := bmcaddress.Parse(h.Intent.Spec.BMC.Address, false)
+	if err != nil || !address.Family().Capabilities.Firmware {
+		return nil, nil //nolint:nilerr,nilnil // such a BMC tells nothing
+	}
+	f, err := b.firmwareSettings(ctx, h.Registration.Node)
+	if err == nil {
+		f.Components, err = b.firmwareComponents(ctx, h.Registration.Node)
+	}
+	switch {
+	case err != nil:
+		return nil, registered(err)
+	case len(f.Settings)+len(f.Odd)+len(f.Components) == 0:
+		return nil, nil //nolint:nilnil // nothing is known
+	default:
+		return f, nil
+	}
 }
 
-// FirmwareSettings reads a host's firmware settings and what values they can take.
-// Passwords are left out, and what is odd about one setting does not keep the others
-// from being told.
-func (b *Backend) FirmwareSettings(ctx context.Context, h lifecycle.Host) (FirmwareSettings, error) {
-	if h.Registration.Node == "" {
-		return FirmwareSettings{}, lifecycle.ErrUnregistered
-	}
-	all, err := b.client.BIOS(ctx, h.Registration.Node)
+func (b *Backend) firmwareSettings(ctx context.Context, node string) (*event.Firmware, error) {
+	all, err := b.client.BIOS(ctx, node)
 	if err != nil {
-		return FirmwareSettings{}, registered(err)
+		return nil, err
 	}
-	f := FirmwareSettings{Settings: v1alpha1.SettingsMap{}, Schema: map[string]v1alpha1.SettingSchema{}}
+	f := &event.Firmware{Settings: map[string]string{}, Schema: map[string]v1alpha1.SettingSchema{}}
 	for _, s := range all {
 		switch {
 		case s.Name == "" || s.AttributeType == v1alpha1.AttributePassword || strings.Contains(s.Name, v1alpha1.AttributePassword):
-		case s.Null:
+		case s.Null || strings.ContainsFunc(s.Name, unicode.IsSpace):
 			f.Odd = append(f.Odd, s.Name)
 		default:
 			f.Settings[s.Name] = s.Value
 			f.Schema[s.Name] = schemaOf(s)
 		}
 	}
+	slices.Sort(f.Odd)
 	return f, nil
 }
 
@@ -53,18 +70,11 @@ func schemaOf(s ironic.BIOSSetting) v1alpha1.SettingSchema {
 	}
 }
 
-// FirmwareComponents reads the versions of a host's firmware: none where this Ironic
-// or the driver does not know them.
-func (b *Backend) FirmwareComponents(ctx context.Context, h lifecycle.Host) ([]v1alpha1.FirmwareComponentStatus, error) {
-	if h.Registration.Node == "" {
-		return nil, lifecycle.ErrUnregistered
-	}
-	all, err := b.client.Firmware(ctx, h.Registration.Node)
+// firmwareComponents are none where this Ironic or the driver does not know them.
+func (b *Backend) firmwareComponents(ctx context.Context, node string) ([]v1alpha1.FirmwareComponentStatus, error) {
+	all, err := b.client.Firmware(ctx, node)
 	if errors.Is(err, ironic.ErrUnsupported) {
 		return nil, nil
-	}
-	if err != nil {
-		return nil, registered(err)
 	}
 	var list []v1alpha1.FirmwareComponentStatus
 	for _, c := range all {
@@ -72,7 +82,7 @@ func (b *Backend) FirmwareComponents(ctx context.Context, h lifecycle.Host) ([]v
 			Component: c.Component, InitialVersion: c.InitialVersion, CurrentVersion: c.CurrentVersion, LastVersionFlashed: c.LastVersionFlashed, UpdatedAt: metav1.NewTime(c.UpdatedAt),
 		})
 	}
-	return list, nil
+	return list, err
 }
 
 // MediumInserted reports whether there is a medium in the host's virtual drive. While

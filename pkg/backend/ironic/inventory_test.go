@@ -12,27 +12,27 @@ import (
 func TestFirmwareIsRead(t *testing.T) {
 	l := newLab(t, ironictest.Config{}, nil)
 	h := l.available(l.host())
-	f, err := l.backend.FirmwareSettings(t.Context(), h)
+	f, err := l.backend.Firmware(t.Context(), h)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if f.Settings["NumaNodes"] != "1" || f.Schema["NumaNodes"].UpperBound == nil || len(f.Odd) != 0 {
 		t.Errorf("settings %+v", f)
 	}
-	c, err := l.backend.FirmwareComponents(t.Context(), h)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(c) != 3 || c[0].InitialVersion == "" {
+	if c := f.Components; len(c) != 3 || c[0].InitialVersion == "" {
 		t.Errorf("components %+v", c)
+	}
+	h.Intent.Spec.BMC.Address = "ipmi://192.0.2.10"
+	if f, err = l.backend.Firmware(t.Context(), h); f != nil || err != nil {
+		t.Errorf("firmware by IPMI: %+v, error %v, want nothing", f, err)
 	}
 }
 
-func TestOldIronicsKnowNoFirmware(t *testing.T) {
+func TestOldIronicsKnowNoComponents(t *testing.T) {
 	l := newLab(t, ironictest.Config{Release: ironictest.Ironic21}, nil)
-	c, err := l.backend.FirmwareComponents(t.Context(), l.enroll(l.host()))
-	if err != nil || c != nil {
-		t.Errorf("components %v, error %v, want nothing", c, err)
+	f, err := l.backend.Firmware(t.Context(), l.enroll(l.host()))
+	if err != nil || len(f.Settings) == 0 || f.Components != nil {
+		t.Errorf("firmware %+v, error %v, want settings only", f, err)
 	}
 }
 
@@ -94,11 +94,10 @@ func TestSubscriptions(t *testing.T) {
 func TestNothingOfAnUnregisteredHost(t *testing.T) {
 	l := newLab(t, ironictest.Config{}, nil)
 	h := l.host()
-	_, settings := l.backend.FirmwareSettings(t.Context(), h)
-	_, components := l.backend.FirmwareComponents(t.Context(), h)
+	_, firmware := l.backend.Firmware(t.Context(), h)
 	_, medium := l.backend.MediumInserted(t.Context(), h)
 	_, subscribe := l.backend.Subscribe(t.Context(), h, "https://192.0.2.9/", "", nil)
-	for what, err := range map[string]error{"settings": settings, "components": components, "medium": medium, "subscribe": subscribe, "eject": l.backend.EjectMedium(t.Context(), h)} {
+	for what, err := range map[string]error{"firmware": firmware, "medium": medium, "subscribe": subscribe, "eject": l.backend.EjectMedium(t.Context(), h)} {
 		if !errors.Is(err, lifecycle.ErrUnregistered) {
 			t.Errorf("%s: error %v, want ErrUnregistered", what, err)
 		}

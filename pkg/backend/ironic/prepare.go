@@ -14,14 +14,17 @@ type cleaning struct {
 	steps []ironic.Step
 }
 
-// cleaning is what has to be done before the host is available. present are its
-// firmware settings.
-func (v view) cleaning(present map[string]string) (cleaning, error) {
+// cleaning is what has to be done before the host is available.
+func (v view) cleaning() (cleaning, error) {
+	changes := lifecycle.FirmwareChanges(v.host)
+	if err := v.refuseUpdates(changes); err != nil {
+		return cleaning{}, err
+	}
 	plan, err := v.raid()
 	if err != nil {
 		return cleaning{}, problemError(v.kind, event.ClassHardware, err.Error(), "Correct spec.raid; it is tried again at once")
 	}
-	return cleaning{disks: plan.disks, steps: slices.Concat(plan.steps, firmwareSteps(v.wish.firmware, present))}, nil
+	return cleaning{disks: plan.disks, steps: slices.Concat(plan.steps, firmwareSteps(changes))}, nil
 }
 
 // prepare is how the preparing of a host stands that needs the cleaning.

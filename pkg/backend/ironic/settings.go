@@ -73,17 +73,6 @@ type Inventories interface {
 // is Ironic's own.
 type Ramdisk struct{ ISO, Kernel, Initrd, Params string }
 
-// FirmwareWish is what firmware a host is to have.
-type FirmwareWish struct {
-	// Settings are the firmware settings that are wanted, by name.
-	Settings v1alpha1.DesiredSettingsMap
-	// Updates are the firmwares that are to be installed.
-	Updates []v1alpha1.FirmwareUpdate
-}
-
-// empty reports whether nothing is wanted.
-func (f FirmwareWish) empty() bool { return len(f.Settings)+len(f.Updates) == 0 }
-
 // Beside is what the backend needs beside its Ironic. Only Secrets and Now must be
 // there.
 type Beside struct {
@@ -91,6 +80,4 @@ type Beside struct {
 	Now     func() time.Time
 	// Inventories give a node that is made anew the ports that it had.
 	Inventories Inventories
-	// Firmware is what is wanted of a host's firmware.
-	Firmware func(h lifecycle.Host) FirmwareWish
 }

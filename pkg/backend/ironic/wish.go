@@ -25,7 +25,6 @@ type wish struct {
 	ramdisk     Ramdisk
 	waits       string // for the ramdisk, "" if it is there
 	unbootable  string // why there is no ramdisk, "" if nothing is wrong
-	firmware    FirmwareWish
 }
 
 // wishFor is what a host's node is to be like. What cannot be is the host's own
@@ -40,9 +39,6 @@ func (b *Backend) wishFor(h lifecycle.Host) (wish, error) {
 	w.driverInfo = reach(address)
 	if v6 := b.set.ExternalURLv6; v6 != "" && isIPv6(address.Host) {
 		w.driverInfo["external_http_url"] = v6
-	}
-	if b.beside.Firmware != nil {
-		w.firmware = b.beside.Firmware(h)
 	}
 	if own := h.Intent.Ramdisk; own != nil {
 		w.waits = own.Waits

@@ -219,11 +219,7 @@ func (b *Backend) mark(ctx context.Context, v view, p ironic.Patch) error {
 
 // doClean sets the RAID that is wanted and has the node cleaned.
 func (b *Backend) doClean(ctx context.Context, v view) error {
-	present, err := b.settings(ctx, v)
-	if err != nil {
-		return err
-	}
-	c, err := v.cleaning(present)
+	c, err := v.cleaning()
 	if err != nil || len(c.steps) == 0 {
 		return err
 	}
@@ -240,11 +236,7 @@ func (b *Backend) doClean(ctx context.Context, v view) error {
 
 // doService changes the firmware of a host in use.
 func (b *Backend) doService(ctx context.Context, v view) error {
-	present, err := b.settings(ctx, v)
-	if err != nil {
-		return err
-	}
-	steps := firmwareSteps(v.wish.firmware, present)
+	steps := firmwareSteps(lifecycle.FirmwareChanges(v.host))
 	if len(steps) == 0 {
 		return nil
 	}

@@ -57,6 +57,11 @@ func New(pool *bmc.Pool, s Secrets, limits Limits, now func() time.Time) *Backen
 // Name is "redfish".
 func (*Backend) Name() string { return Name }
 
+// Firmware is nil: this backend reads and changes none.
+func (*Backend) Firmware(context.Context, lifecycle.Host) (*event.Firmware, error) {
+	return nil, nil //nolint:nilnil // nil says so
+}
+
 // controller is a BMC of any protocol, as far as power goes.
 type controller interface {
 	fmt.Stringer

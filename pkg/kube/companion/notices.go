@@ -41,12 +41,6 @@ func (n *notices) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	defer all.Wait()
 	each := func(run func()) { all.Go(run) }
-	each(func() {
-		post(ctx, n, &v1alpha1.HostFirmwareSettings{}, &v1alpha1.HostFirmwareSettingsList{}, settingsNotice)
-	})
-	each(func() {
-		post(ctx, n, &v1alpha1.HostFirmwareComponents{}, &v1alpha1.HostFirmwareComponentsList{}, componentsNotice)
-	})
 	if !n.cfg.Ramdisks.Enabled {
 		each(func() {
 			post(ctx, n, &v1alpha1.PreprovisioningImage{}, &v1alpha1.PreprovisioningImageList{}, ramdiskNotice)

@@ -11,11 +11,9 @@ import (
 
 // What objects say whose wishes nobody carries out, and what to do instead.
 const (
-	settingsText   = "Firmware settings are kept and not applied: no service of metalbus does that yet. Set them at the BMC."
-	componentsText = "Firmware updates are kept and not installed: no service of metalbus does that yet. Install them at the BMC."
-	ramdiskText    = "The image is not booted here. Start the projector with --build-preprov-image, or name one ramdisk for all hosts with --deploy-iso-url, or --deploy-kernel-url and --deploy-ramdisk-url."
-	claimText      = "HostClaims are not served here. Start the projector with --hostclaims."
-	switchText     = "Switches are not written into any configuration here. Start the projector with --ironic-networking-enabled."
+	ramdiskText = "The image is not booted here. Start the projector with --build-preprov-image, or name one ramdisk for all hosts with --deploy-iso-url, or --deploy-kernel-url and --deploy-ramdisk-url."
+	claimText   = "HostClaims are not served here. Start the projector with --hostclaims."
+	switchText  = "Switches are not written into any configuration here. Start the projector with --ironic-networking-enabled."
 )
 
 // fields are those of a status that change, as a merge patch has them.
@@ -36,18 +34,6 @@ func unsupported(conditions []metav1.Condition, generation int64, text string, n
 		return nil
 	}
 	return fields{"conditions": next}
-}
-
-func settingsNotice(o *v1alpha1.HostFirmwareSettings, now time.Time) fields {
-	f := unsupported(o.Status.Conditions, o.Generation, settingsText, now)
-	if f != nil && o.Status.Settings == nil {
-		f["settings"] = v1alpha1.SettingsMap{} // the API asks for them
-	}
-	return f
-}
-
-func componentsNotice(o *v1alpha1.HostFirmwareComponents, now time.Time) fields {
-	return unsupported(o.Status.Conditions, o.Generation, componentsText, now)
 }
 
 func ramdiskNotice(o *v1alpha1.PreprovisioningImage, now time.Time) fields {

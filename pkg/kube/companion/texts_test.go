@@ -31,8 +31,6 @@ func TestNotices(t *testing.T) {
 	others := func() []metav1.Condition {
 		return []metav1.Condition{{Type: "Valid", Status: metav1.ConditionTrue, Reason: "Success"}}
 	}
-	settings := &v1alpha1.HostFirmwareSettings{Status: v1alpha1.HostFirmwareSettingsStatus{Conditions: others()}}
-	components := &v1alpha1.HostFirmwareComponents{Status: v1alpha1.HostFirmwareComponentsStatus{Conditions: others()}}
 	ramdisk := &v1alpha1.PreprovisioningImage{Status: v1alpha1.PreprovisioningImageStatus{Conditions: others()}}
 	claim := &v1alpha1.HostClaim{Status: v1alpha1.HostClaimStatus{Conditions: others()}}
 	wired := &v1alpha1.BareMetalSwitch{Status: v1alpha1.BareMetalSwitchStatus{Conditions: others()}}
@@ -41,11 +39,9 @@ func TestNotices(t *testing.T) {
 		status any
 		says   func() string
 	}{
-		"HostFirmwareSettings":   {func() fields { return settingsNotice(settings, now) }, &settings.Status, func() string { return conditionText(settings.Status.Conditions) }},
-		"HostFirmwareComponents": {func() fields { return componentsNotice(components, now) }, &components.Status, func() string { return conditionText(components.Status.Conditions) }},
-		"PreprovisioningImage":   {func() fields { return ramdiskNotice(ramdisk, now) }, &ramdisk.Status, func() string { return conditionText(ramdisk.Status.Conditions) }},
-		"HostClaim":              {func() fields { return claimNotice(claim, now) }, &claim.Status, func() string { return conditionText(claim.Status.Conditions) }},
-		"BareMetalSwitch":        {func() fields { return switchNotice(wired, now) }, &wired.Status, func() string { return conditionText(wired.Status.Conditions) }},
+		"PreprovisioningImage": {func() fields { return ramdiskNotice(ramdisk, now) }, &ramdisk.Status, func() string { return conditionText(ramdisk.Status.Conditions) }},
+		"HostClaim":            {func() fields { return claimNotice(claim, now) }, &claim.Status, func() string { return conditionText(claim.Status.Conditions) }},
+		"BareMetalSwitch":      {func() fields { return switchNotice(wired, now) }, &wired.Status, func() string { return conditionText(wired.Status.Conditions) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

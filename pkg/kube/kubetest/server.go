@@ -200,6 +200,11 @@ func kinds() map[string]kind {
 		"dataimages":            {version: "metal3.io/v1alpha1", kind: "DataImage", hasStatus: true},
 		"hardwaredata":          {version: "metal3.io/v1alpha1", kind: "HardwareData"},
 		"preprovisioningimages": {version: "metal3.io/v1alpha1", kind: "PreprovisioningImage", hasStatus: true},
+
+		"hostfirmwaresettings":   {version: "metal3.io/v1alpha1", kind: "HostFirmwareSettings", hasStatus: true},
+		"hostfirmwarecomponents": {version: "metal3.io/v1alpha1", kind: "HostFirmwareComponents", hasStatus: true},
+		"hostupdatepolicies":     {version: "metal3.io/v1alpha1", kind: "HostUpdatePolicy", hasStatus: true},
+		"firmwareschemas":        {version: "metal3.io/v1alpha1", kind: "FirmwareSchema"},
 	}
 }
 

@@ -1,6 +1,7 @@
 package kubetest
 
 import (
+	"context"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -85,6 +86,29 @@ func (u User) change(name string, edit func(*v1alpha1.BareMetalHost), write func
 			return
 		}
 		if !apierrors.IsConflict(err) {
+			u.tb.Fatal(err)
+		}
+	}
+}
+
+// Edit makes the object of that name, or changes it, again if somebody else does so
+// meanwhile. edit changes o.
+func (u User) Edit(o client.Object, edit func()) {
+	u.tb.Helper()
+	for {
+		write := u.client.Create
+		if u.Read(o) {
+			write = func(ctx context.Context, o client.Object, _ ...client.CreateOption) error {
+				return u.client.Update(ctx, o)
+			}
+		}
+		o.SetNamespace(u.namespace)
+		edit()
+		err := write(u.tb.Context(), o)
+		if err == nil {
+			return
+		}
+		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
 			u.tb.Fatal(err)
 		}
 	}

@@ -41,7 +41,6 @@ func hooks(known *index, guard bool) []hook {
 		{"HostDeployPolicy", "hostdeploypolicies", written(), on(warned(admission.PolicyWarnings)), true},
 		{"HostFirmwareComponents", "hostfirmwarecomponents", written(), on(by(admission.ValidateFirmwareComponents, admission.ValidateFirmwareComponentsUpdate)), false},
 		{"HostNetworkAttachment", "hostnetworkattachments", append(written(), admissionv1.Delete), on(attachmentRules{known}.judge), false},
-		{"HostUpdatePolicy", "hostupdatepolicies", written(), on(warned(admission.UpdatePolicyWarnings)), true},
 	}
 }
 

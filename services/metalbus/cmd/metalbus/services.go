@@ -21,14 +21,14 @@ import (
 func services() []metalbus.Service {
 	return []metalbus.Service{
 		{Name: "projector", Run: runProjector},
-		stage("registrar", func(f *service.Frame, s metalbus.Shared, _ *bus.Bus) bus.Worker {
-			return registrar.New(s.Backends, f.Now, registrar.DefaultConfig())
+		stage("registrar", func(f *service.Frame, s metalbus.Shared, b *bus.Bus) bus.Worker {
+			return registrar.New(s.Backends, b, f.Now, registrar.DefaultConfig())
 		}),
 		stage("inspector", func(_ *service.Frame, s metalbus.Shared, b *bus.Bus) bus.Worker {
 			return inspector.New(s.Backends, b)
 		}),
-		stage("provisioner", func(f *service.Frame, s metalbus.Shared, _ *bus.Bus) bus.Worker {
-			return provisioner.New(s.Backends, f.Now, provisioner.DefaultConfig())
+		stage("provisioner", func(f *service.Frame, s metalbus.Shared, b *bus.Bus) bus.Worker {
+			return provisioner.New(s.Backends, b, f.Now, provisioner.DefaultConfig())
 		}),
 		stage("powermonitor", func(f *service.Frame, s metalbus.Shared, _ *bus.Bus) bus.Worker {
 			return powermonitor.New(s.Backends, f.Now, powermonitor.DefaultConfig())

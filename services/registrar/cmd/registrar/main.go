@@ -25,7 +25,7 @@ func main() {
 		},
 		Validate: func() error { return stage.Validate("registrar") },
 		Run: func(ctx context.Context, f *service.Frame) error {
-			return stage.Run(ctx, f, func(s *backend.Set, _ *bus.Bus) bus.Worker { return registrar.New(s, f.Now, cfg) })
+			return stage.Run(ctx, f, func(s *backend.Set, b *bus.Bus) bus.Worker { return registrar.New(s, b, f.Now, cfg) })
 		},
 	})
 }
