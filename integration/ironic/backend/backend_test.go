@@ -103,13 +103,17 @@ func newLab(t *testing.T, r *rig.Rig) *lab {
 }
 
 func (l *lab) bench() backendtest.Lab {
-	files := l.rig.Files()
-	return backendtest.Lab{
+	files, old := l.rig.Files(), l.rig.Release() < ironictest.Ironic29
+	b := backendtest.Lab{
 		Backend: l.backend, Now: time.Now, Pass: func(time.Duration) { time.Sleep(pause) },
 		Image:   v1alpha1.Image{URL: files + "/disk.raw", Checksum: files + "/disk.raw.sha256sum", ChecksumType: v1alpha1.SHA256, DiskFormat: new("raw")},
 		NewHost: l.host, Machine: l.machine, Break: l.cut, Subscribed: l.subscribed,
-		DataImages: []string{files + "/agent.iso", files + "/" + dataImage},
+		Sparse: old, NoService: old,
 	}
+	if !old {
+		b.DataImages = []string{files + "/agent.iso", files + "/" + dataImage}
+	}
+	return b
 }
 
 func (l *lab) host(t *testing.T) lifecycle.Host {

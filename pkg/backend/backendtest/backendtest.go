@@ -31,6 +31,11 @@ type Lab struct {
 	// Subscribed are the destinations of the subscriptions at the host's BMC; nil
 	// for a backend that makes none.
 	Subscribed func(t *testing.T, h lifecycle.Host) []string
+	// Sparse: an inspection tells of processors, memory and MAC addresses, and of
+	// little else.
+	Sparse bool
+	// NoService: the firmware of hosts in use cannot be changed.
+	NoService bool
 	// Now is the backend's clock; Pass lets time pass until the next look.
 	Now  func() time.Time
 	Pass func(time.Duration)

@@ -45,18 +45,18 @@ func available(t *testing.T, l Lab) lifecycle.Host {
 		t.Error("an enrolled host has no identity")
 	}
 	h = l.must(t, h, event.Inspect, func(r lifecycle.Result) lifecycle.Fact {
-		checkHardware(t, r.Hardware)
+		l.checkHardware(t, r.Hardware)
 		return lifecycle.Inspected{Digest: "d", Source: l.Backend.Name()}
 	})
 	return l.must(t, h, event.Prepare, fact(lifecycle.ReadyForImage{RAID: lifecycle.TargetRAID(h)}))
 }
 
-func checkHardware(t *testing.T, d *v1alpha1.HardwareDetails) {
+func (l Lab) checkHardware(t *testing.T, d *v1alpha1.HardwareDetails) {
 	t.Helper()
 	if d == nil {
 		t.Fatal("inspection found nothing")
 	}
-	if d.CPU.Count < 1 || d.CPU.Arch == "" || d.RAMMebibytes < 1 || len(d.NIC) == 0 || len(d.Storage) == 0 || d.SystemVendor.Manufacturer == "" {
+	if d.CPU.Count < 1 || d.CPU.Arch == "" || d.RAMMebibytes < 1 || len(d.NIC) == 0 || (len(d.Storage) == 0 && !l.Sparse) || d.SystemVendor.Manufacturer == "" {
 		t.Errorf("inspection left out the most of it: %+v", d)
 	}
 	for _, n := range d.NIC {
@@ -193,6 +193,10 @@ func firmware(t *testing.T, l Lab) {
 	h = deployed(t, l, h)
 	wish.From, wish.To = wish.To, wish.From
 	h.Intent.Firmware = &event.FirmwareWish{ID: "r2", Settings: []event.SettingChange{wish}, SettingsInUse: true}
+	if l.NoService {
+		l.refuses(t, h, event.Service)
+		return
+	}
 	h = l.must(t, h, event.Service, fact(lifecycle.Serviced{}))
 	changed(t, l, h, wish)
 	if m := l.Machine(t, h); m.Image != l.Image.URL {
@@ -225,6 +229,15 @@ func changed(t *testing.T, l Lab, h lifecycle.Host, c event.SettingChange) {
 	}
 }
 
+// refuses: what a backend cannot do it says, with a way out.
+func (l Lab) refuses(t *testing.T, h lifecycle.Host, k event.Kind) {
+	t.Helper()
+	_, _, problem, err := l.Drive(t.Context(), h, k)
+	if err != nil || problem == nil || problem.Class != event.ClassUnsupported || problem.Next == "" {
+		t.Errorf("a backend that cannot %s: problem %+v, error %v", k, problem, err)
+	}
+}
+
 // dataImages: one is put in, seen to be there, replaced, taken out, and taken
 // out once more. A backend that cannot says so, with a way out.
 func dataImages(t *testing.T, l Lab) {
@@ -232,10 +245,7 @@ func dataImages(t *testing.T, l Lab) {
 	h = l.must(t, h, event.PowerOff, fact(lifecycle.Switched{Kind: event.PowerOff}))
 	if len(l.DataImages) == 0 {
 		h.Intent.DataImage = &event.DataImageWish{URL: l.Image.URL}
-		_, _, problem, err := l.Drive(t.Context(), h, event.Media)
-		if err != nil || problem == nil || problem.Class != event.ClassUnsupported || problem.Next == "" {
-			t.Errorf("a backend that cannot: problem %+v, error %v", problem, err)
-		}
+		l.refuses(t, h, event.Media)
 		return
 	}
 	for _, url := range append(l.DataImages, l.DataImages[len(l.DataImages)-1], "", "") {
@@ -259,10 +269,7 @@ func subscriptions(t *testing.T, l Lab) {
 	}
 	h.Intent.Subscriptions = []event.SubscriptionWish{wish("a"), wish("b")}
 	if l.Subscribed == nil {
-		_, _, problem, err := l.Drive(t.Context(), h, event.Subscribe)
-		if err != nil || problem == nil || problem.Class != event.ClassUnsupported || problem.Next == "" {
-			t.Errorf("a backend that cannot: problem %+v, error %v", problem, err)
-		}
+		l.refuses(t, h, event.Subscribe)
 		return
 	}
 	next := func(h lifecycle.Host) lifecycle.Host {
