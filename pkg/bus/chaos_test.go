@@ -65,10 +65,12 @@ func TestTheWindowIsWhatPreventsHarm(t *testing.T) {
 	t.Error("no harm was found without the window")
 }
 
-// chaosTiming leaves room for a process to be frozen and to come back.
+// chaosTiming leaves room for a process to be frozen and to come back, and for a busy
+// computer on which a request that was sent in time takes a second to arrive.
 func chaosTiming() bus.Timing {
 	t := bustest.Timing()
-	t.Window, t.Quarantine, t.AckWait, t.Handling = 300*time.Millisecond, 700*time.Millisecond, 900*time.Millisecond, 600*time.Millisecond
+	t.Window, t.Quarantine, t.AckWait, t.Handling = 300*time.Millisecond, 1500*time.Millisecond, 1700*time.Millisecond, 600*time.Millisecond
+	t.Resume, t.Forgotten = 2*time.Second, 3*time.Second
 	return t
 }
 

@@ -17,16 +17,16 @@ func BeforeBoot(h Host) event.Kind {
 }
 
 // booting reports whether a host in use was seen off and is about to be
-// powered on: what may only be done between two boots can be done now.
+// powered on: what may only be done between two boots can be done now. What was seen
+// before the host's deployment ended says nothing of the machine that runs since.
 func booting(h Host) bool {
 	on := h.Power.On
-	return Used(Stage(h)) && on != nil && !*on && h.Power.Fault == "" && h.Intent.Spec.Online && !WantsOff(h)
+	off := on != nil && !*on && !h.Power.SeenAt.Before(h.Provisioning.InUseSince)
+	return Used(Stage(h)) && off && h.Power.Fault == "" && h.Intent.Spec.Online && !WantsOff(h)
 }
 
 // serviceDue reports whether the firmware of a host in use is to be changed now. A
-// change that failed is brought to its end, also if nothing is wanted any more. What
-// was seen before the host's deployment ended says nothing of the machine that runs
-// since.
+// change that failed is brought to its end, also if nothing is wanted any more.
 func serviceDue(h Host) bool {
 	if !inUse(h) || !stays(h) || Leaving(h) {
 		return false
@@ -34,5 +34,5 @@ func serviceDue(h Host) bool {
 	if p := h.Provisioning.Problem; p != nil && p.Kind == event.Service {
 		return true
 	}
-	return booting(h) && h.Power.SeenAt.After(h.Provisioning.InUseSince) && !FirmwareChanges(h).Empty()
+	return booting(h) && !FirmwareChanges(h).Empty()
 }

@@ -346,7 +346,12 @@ func TestMediaOfRunningMachines(t *testing.T) {
 		if begins(h) {
 			t.Errorf("a data image while the machine runs: %+v", h)
 		}
-		h.Power.On = new(false)
+		since := h.Provisioning.InUseSince
+		h.Power.On, h.Power.SeenAt = new(false), since.Add(-time.Second)
+		if begins(h) && !since.IsZero() {
+			t.Errorf("a data image though nobody has looked since the deployment: %+v", h)
+		}
+		h.Power.SeenAt = since.Add(time.Second)
 		if begins(h) {
 			allowed++
 		}
