@@ -11,6 +11,9 @@ LINTER   := v2.12.2
 LINT     := $(CACHE)/golangci-lint-$(LINTER)
 LEFT_OUT := $(abspath $(BIN))/left-out
 COMPOSE  ?= $(shell docker compose version >/dev/null 2>&1 && echo docker compose || echo docker-compose)
+# The linter remembers what it found by content, with the path of the checkout that it
+# was found in, and no longer knows what to leave out once that is gone.
+export GOLANGCI_LINT_CACHE = $(CACHE)/lint$(subst /,-,$(CURDIR))
 # What the tests run as processes and in containers.
 export METALBUS_BIN = $(abspath $(BIN))
 

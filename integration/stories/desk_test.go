@@ -21,6 +21,9 @@ type desk struct {
 	since  time.Time
 	disc   *disc
 	asked  []event.SubscriptionWish
+	form   form
+	// firm is what the form asks of a host's firmware; nil where that is known elsewhere.
+	firm func(lifecycle.Host) *event.FirmwareWish
 }
 
 // wish is what is to be recorded now of what the object asks; ok is false if
@@ -65,6 +68,9 @@ func (d *desk) intent(h lifecycle.Host) event.Intent {
 		Namespace: o.Namespace, Name: o.Name, UID: string(o.UID), CreatedAt: o.CreationTimestamp.UTC(), Spec: *o.Spec.DeepCopy(),
 		InspectionDisabled: o.InspectionDisabled(), Retry: o.Annotations[v1alpha1.RetryAnnotation], ForceDelete: has(v1alpha1.ForceDeleteAnnotation),
 		Reboots: d.reboots(h), DataImage: d.disc.wanted(), Subscriptions: d.asked,
+	}
+	if d.firm != nil {
+		i.Firmware = d.firm(h)
 	}
 	if name := o.Spec.BMC.CredentialsName; name != "" {
 		i.Credentials = event.SecretRef{Namespace: o.Namespace, Name: name, Version: d.secret}

@@ -18,9 +18,12 @@ import (
 //	policy FIELD=VALUE…       HostUpdatePolicy
 func (r *script) firmware(kind string, args []string) error {
 	r.Helper()
+	if m, ok := r.site.user.(*memory); ok {
+		return m.wishFirmware(kind, args)
+	}
 	p, ok := r.site.user.(*play)
 	if !ok {
-		return fmt.Errorf("there are no such objects where the table tells a story: want a line «by services»")
+		return fmt.Errorf("%T has no such objects", r.site.user)
 	}
 	named := metav1.ObjectMeta{Name: p.name}
 	switch kind {

@@ -57,6 +57,7 @@ var beginning = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 func inMemory(t *testing.T, name string, open func(*testing.T, surroundings) lab) *site {
 	t.Helper()
 	m := &memory{t: t, now: beginning, desk: &desk{since: beginning}, docs: map[string][]byte{}, timing: bus.DefaultTiming()}
+	m.firm = m.firmware
 	clock := func() time.Time { return m.now }
 	l := open(t, surroundings{now: clock, logins: m, password: func(event.SecretRef) string { return m.login["password"] }})
 	set := backend.NewSet(l.backend())
