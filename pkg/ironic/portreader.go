@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/time/rate"
 )
@@ -20,13 +19,9 @@ type portReader struct {
 	c     *Client
 	alone *rate.Limiter
 
-	mu      sync.Mutex
-	waiting []*portQuestion
-	planned bool
-	// of the last listing:
-	ended time.Time
-	took  time.Duration
-	ports int
+	mu sync.Mutex
+	gathered[*portQuestion]
+	ports int // of the last listing
 }
 
 type portQuestion struct {
@@ -85,32 +80,29 @@ func (r *portReader) aloneNow() bool {
 func (r *portReader) join(ctx context.Context, q *portQuestion) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.waiting = append(r.waiting, q)
-	if r.planned {
-		return
-	}
-	r.planned = true
 	ctx = context.WithoutCancel(ctx) // the answer is for others too
-	time.AfterFunc(pauseBefore(r.c.now(), r.ended, r.took), func() { r.answerAll(ctx) })
+	r.add(r.c.now(), q, func() { r.answerAll(ctx) })
 }
 
 func (r *portReader) answerAll(ctx context.Context) {
 	r.mu.Lock()
-	questions := r.waiting
-	r.waiting, r.planned = nil, false
+	questions := r.take()
 	few := len(questions) < worth*pages(r.ports)
 	r.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, r.c.cfg.Timeout)
 	defer cancel()
 	if few {
-		r.each(ctx, questions)
+		atOnce(questions, func(q *portQuestion) {
+			ports, err := r.c.ports(ctx, q.query)
+			q.answer <- portAnswer{ports, err}
+		})
 		return
 	}
 	began := r.c.now()
 	all, err := listed(ctx, r.c, "ports", portFields(), func([]Port) {})
 	r.mu.Lock()
-	r.ended = r.c.now()
-	r.took, r.ports = r.ended.Sub(began), len(all)
+	r.listed(began, r.c.now())
+	r.ports = len(all)
 	r.mu.Unlock()
 	for _, q := range questions {
 		q.answer <- portAnswer{ports: q.of(all), err: err}
@@ -126,15 +118,4 @@ func (q *portQuestion) of(all []Port) []Port {
 		}
 	}
 	return list
-}
-
-func (r *portReader) each(ctx context.Context, questions []*portQuestion) {
-	var all sync.WaitGroup
-	for _, q := range questions {
-		all.Go(func() {
-			ports, err := r.c.ports(ctx, q.query)
-			q.answer <- portAnswer{ports, err}
-		})
-	}
-	all.Wait()
 }

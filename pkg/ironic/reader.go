@@ -37,13 +37,10 @@ type Reader struct {
 	alone *rate.Limiter
 	ports *portReader
 
-	mu      sync.Mutex
-	waiting []*question
-	planned bool // somebody is going to answer those who wait
-	listing int  // listings under way
+	mu sync.Mutex
+	gathered[*question]
+	listing int // listings under way
 	// of the last listing:
-	ended time.Time
-	took  time.Duration
 	nodes int
 	rest  Fleet
 	index map[string]int // of rest, by UUID
@@ -117,26 +114,14 @@ func (r *Reader) single(ctx context.Context, q *question) (n Node, err error) {
 func (r *Reader) join(ctx context.Context, q *question) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.waiting = append(r.waiting, q)
-	if r.planned {
-		return
-	}
-	r.planned = true
 	ctx = context.WithoutCancel(ctx) // the answer is for others too
-	time.AfterFunc(pauseBefore(r.c.now(), r.ended, r.took), func() { r.answerAll(ctx) })
+	r.add(r.c.now(), q, func() { r.answerAll(ctx) })
 }
 
-// pauseBefore is for how long questions are gathered after a listing that ended then
-// and took so long.
-func pauseBefore(now, ended time.Time, took time.Duration) time.Duration {
-	return max(gather, ended.Add(min(share*took, longestGather)).Sub(now))
-}
-
-// answerAll answers those who wait. Who comes from now on waits for the next time.
+// answerAll answers those who wait.
 func (r *Reader) answerAll(ctx context.Context) {
 	r.mu.Lock()
-	questions := r.waiting
-	r.waiting, r.planned = nil, false
+	questions := r.take()
 	few := len(questions) < worth*pages(r.nodes)
 	if !few {
 		r.listing++
@@ -178,14 +163,10 @@ func (r *Reader) fromListing(q *question, found map[string]Node, err error) (a a
 
 // each answers every question by a request of its own.
 func (r *Reader) each(ctx context.Context, questions []*question) {
-	var all sync.WaitGroup
-	for _, q := range questions {
-		all.Go(func() {
-			n, err := r.single(ctx, q)
-			q.answer <- answer{node: n, err: err}
-		})
-	}
-	all.Wait()
+	atOnce(questions, func(q *question) {
+		n, err := r.single(ctx, q)
+		q.answer <- answer{node: n, err: err}
+	})
 }
 
 // list reads all nodes, by UUID and by name.
@@ -223,8 +204,7 @@ func (r *Reader) keep(f Fleet) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.ended = r.c.now()
-	r.took = r.ended.Sub(f.Began)
+	r.listed(f.Began, r.c.now())
 	r.nodes, r.rest, r.index, r.asked = len(f.Nodes), f, index, 0
 }
 
