@@ -51,7 +51,7 @@ func TestBackendOnARealIronic(t *testing.T) {
 			t.Fatalf("-releases=%s: %q is no release: give some of %v", *releases, name, ironictest.Releases())
 		}
 		t.Run(name, func(t *testing.T) {
-			r := rig.Start(t, &docker, rig.Config{Release: ironictest.Release(n), Hosts: hosts})
+			r := rig.Start(t, &docker, rig.Config{Release: ironictest.Release(n), Hosts: hosts, FastTrack: ironictest.Release(n) == ironictest.Ironic29})
 			l := newLab(t, r)
 			backendtest.Conform(t, func(t *testing.T) backendtest.Lab { t.Helper(); return l.bench() })
 		})

@@ -50,6 +50,8 @@ type Config struct {
 	// Profile is the machines' hardware profile; if empty bmcsim.Dell, but for
 	// Ironic 21, whose Redfish library looks for virtual media elsewhere.
 	Profile string
+	// FastTrack keeps agents up between operations. Ironic 29 services no host without.
+	FastTrack bool
 	// RealAgents leaves it to the test to play what machines boot.
 	RealAgents bool
 }
@@ -112,7 +114,7 @@ func Start(tb testing.TB, s *containers.Session, cfg Config) *Rig {
 func (r *Rig) environment() map[string]string {
 	return map[string]string{
 		"MACHINES": r.BMC, "POWER_SYNC": strconv.Itoa(int(r.cfg.PowerSync.Seconds())),
-		"IRONIC_USER": r.cfg.Username, "IRONIC_PASSWORD": r.cfg.Password,
+		"IRONIC_USER": r.cfg.Username, "IRONIC_PASSWORD": r.cfg.Password, "FAST_TRACK": map[bool]string{true: "True", false: "False"}[r.cfg.FastTrack],
 	}
 }
 
