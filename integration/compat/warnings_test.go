@@ -110,6 +110,22 @@ func TestUsersAreWarned(t *testing.T) {
 		t.Fatal(err)
 	}
 	u.isTold(t, "until it is corrected the policy lets nobody in")
+
+	const url = "http://u:hunter2@192.0.2.80/f"
+	meta := metav1.ObjectMeta{Namespace: namespace, Name: "logins"}
+	for _, o := range []client.Object{
+		&v1alpha1.DataImage{ObjectMeta: meta, Spec: v1alpha1.DataImageSpec{URL: url}},
+		&v1alpha1.BMCEventSubscription{ObjectMeta: meta, Spec: v1alpha1.BMCEventSubscriptionSpec{HostName: "first", Destination: url}},
+		&v1alpha1.HostFirmwareComponents{ObjectMeta: meta, Spec: v1alpha1.HostFirmwareComponentsSpec{
+			Updates: []v1alpha1.FirmwareUpdate{{Component: "bios", URL: url}},
+		}},
+		&v1alpha1.HostClaim{ObjectMeta: meta, Spec: v1alpha1.HostClaimSpec{Image: &v1alpha1.Image{URL: url, Checksum: "x"}}},
+	} {
+		if err := u.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		u.isTold(t, "holds a login, with which it is not used")
+	}
 }
 
 // A host that somebody uses is deleted only by whoever means it. The guard is

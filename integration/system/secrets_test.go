@@ -14,9 +14,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalbus/metalbus/api/v1alpha1"
+	"github.com/metalbus/metalbus/integration/internal/lab"
 	"github.com/metalbus/metalbus/integration/internal/plant"
 	"github.com/metalbus/metalbus/pkg/bmc/bmcsim"
 )
@@ -27,13 +29,14 @@ const (
 	passwordCanary = "canary-9Bd27c44"
 	rotatedCanary  = "canary-e41F7d90"
 	addressCanary  = "canary-1c6Ab853"
+	urlCanary      = "canary-83cD02f6"
 	userDataCanary = "canary-c03e88fa"
 	networkCanary  = "canary-77d1b4e2"
 )
 
 // No content of a Secret gets anywhere while it serves, while the BMC refuses
 // it, when it is changed, or while the machine does not do as it is told; nor a
-// password that a user wrote into the address of a BMC.
+// password that a user wrote into the address of a BMC or into a URL.
 func TestNoSecretGetsOut(t *testing.T) {
 	p := newPlant(t)
 	p.Start(t, 1)
@@ -47,6 +50,7 @@ func TestNoSecretGetsOut(t *testing.T) {
 		})
 	}
 	h2, _ := p.Declare(t, passwordInAddress)
+	loginsInURLs(t, p)
 	p.Await(t, h2.Name, "told off or available", func(l plant.Life) bool {
 		return plant.Shows(v1alpha1.StateAvailable)(l) || failed(v1alpha1.RegistrationError)(l)
 	})
@@ -68,7 +72,7 @@ func TestNoSecretGetsOut(t *testing.T) {
 	for path, text := range p.Logs(t) {
 		w.sniff("the log "+path, []byte(text))
 	}
-	w.wantSniffed("the bus: METAL_HOST", "the bus: METAL_HISTORY", "the bus: METAL_DATA", "the bus: KV_metal_quarantine", "a host", "an Event")
+	w.wantSniffed("the bus: METAL_HOST", "the bus: METAL_HISTORY", "the bus: METAL_DATA", "the bus: KV_metal_quarantine", "a host", "a DataImage", "a subscription", "firmware components", "an Event")
 }
 
 func withCanaries(h *v1alpha1.BareMetalHost, s *corev1.Secret) {
@@ -81,6 +85,35 @@ func withCanaries(h *v1alpha1.BareMetalHost, s *corev1.Secret) {
 // passwordInAddress is what users of other tools do. Their host says so itself.
 func passwordInAddress(h *v1alpha1.BareMetalHost, _ *corev1.Secret) {
 	h.Spec.BMC.Address = strings.Replace(h.Spec.BMC.Address, "://", "://admin:"+addressCanary+"@", 1)
+}
+
+// loginsInURLs declares a host by whose objects logins are written into URLs, and
+// waits until each of these says so.
+func loginsInURLs(t *testing.T, p *plant.Plant) {
+	t.Helper()
+	const url = "http://admin:" + urlCanary + "@192.0.2.80/file"
+	h, _ := p.Declare(t, plant.WithImage, func(h *v1alpha1.BareMetalHost, _ *corev1.Secret) { h.Spec.Image.URL = url })
+	at := metav1.ObjectMeta{Name: h.Name, Namespace: p.Namespace}
+	image := &v1alpha1.DataImage{ObjectMeta: at, Spec: v1alpha1.DataImageSpec{URL: url}}
+	alerts := &v1alpha1.BMCEventSubscription{ObjectMeta: at, Spec: v1alpha1.BMCEventSubscriptionSpec{HostName: h.Name, Destination: url}}
+	updates := &v1alpha1.HostFirmwareComponents{ObjectMeta: at, Spec: v1alpha1.HostFirmwareComponentsSpec{
+		Updates: []v1alpha1.FirmwareUpdate{{Component: "bios", URL: url}},
+	}}
+	for _, o := range []client.Object{image, alerts, updates} {
+		p.Create(t, o)
+	}
+	p.Await(t, h.Name, "told off", failed(v1alpha1.ProvisioningError))
+	lab.Eventually(t, plant.Patience, "say that logins are not used", func() error {
+		for _, o := range []client.Object{image, alerts} {
+			if err := p.Kube.Client.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+				return err
+			}
+		}
+		if said := image.Status.Error.Message + alerts.Status.Error; strings.Count(said, "holds a login") < 2 {
+			return fmt.Errorf("said %q", said)
+		}
+		return nil
+	})
 }
 
 func failed(kind v1alpha1.ErrorType) func(plant.Life) bool {
@@ -101,7 +134,7 @@ func (w *watchdog) sniff(place string, text []byte) {
 	}
 	w.sniffed[place]++
 	text = bytes.ToLower(text)
-	for _, canary := range []string{refusedCanary, passwordCanary, rotatedCanary, addressCanary, userDataCanary, networkCanary} {
+	for _, canary := range []string{refusedCanary, passwordCanary, rotatedCanary, addressCanary, urlCanary, userDataCanary, networkCanary} {
 		for _, form := range []string{canary, base64.StdEncoding.EncodeToString([]byte(canary)), fmt.Sprintf("%x", canary)} {
 			if bytes.Contains(text, bytes.ToLower([]byte(form))) {
 				w.tb.Errorf("%s has the content of a Secret, as %s: %.300s", place, form, text)
@@ -172,6 +205,7 @@ func (w *watchdog) kube(p *plant.Plant) {
 	for place, list := range map[string]client.ObjectList{
 		"a host": &v1alpha1.BareMetalHostList{}, "hardware": &v1alpha1.HardwareDataList{}, "an Event": &corev1.EventList{}, "a ConfigMap": &corev1.ConfigMapList{},
 		"firmware settings": &v1alpha1.HostFirmwareSettingsList{}, "firmware components": &v1alpha1.HostFirmwareComponentsList{},
+		"a DataImage": &v1alpha1.DataImageList{}, "a subscription": &v1alpha1.BMCEventSubscriptionList{},
 	} {
 		if err := p.Kube.Client.List(w.tb.Context(), list, client.InNamespace(p.Namespace)); err != nil {
 			w.tb.Fatal(err)
@@ -181,12 +215,24 @@ func (w *watchdog) kube(p *plant.Plant) {
 			w.tb.Fatal(err)
 		}
 		for _, o := range items {
-			if h, ok := o.(*v1alpha1.BareMetalHost); ok {
-				h.Spec = v1alpha1.BareMetalHostSpec{} // its user's words
-			}
-			w.sniff(place, encoded(w.tb, o))
+			w.sniff(place, encoded(w.tb, withoutSpec(o)))
 		}
 	}
+}
+
+// withoutSpec is an object without its user's words.
+func withoutSpec(o runtime.Object) runtime.Object {
+	switch o := o.(type) {
+	case *v1alpha1.BareMetalHost:
+		o.Spec = v1alpha1.BareMetalHostSpec{}
+	case *v1alpha1.DataImage:
+		o.Spec = v1alpha1.DataImageSpec{}
+	case *v1alpha1.BMCEventSubscription:
+		o.Spec = v1alpha1.BMCEventSubscriptionSpec{}
+	case *v1alpha1.HostFirmwareComponents:
+		o.Spec = v1alpha1.HostFirmwareComponentsSpec{}
+	}
+	return o
 }
 
 func encoded(tb testing.TB, v any) []byte {

@@ -39,6 +39,11 @@ func ValidateHostClaimUpdate(before, after *v1alpha1.HostClaim) field.ErrorList 
 	return errs
 }
 
+// ClaimWarnings says what is allowed in a claim and still likely to be a slip.
+func ClaimWarnings(claim *v1alpha1.HostClaim) []string {
+	return Warnings(ImageLogins)(claim.Spec.Image)
+}
+
 func validateMatchLabels(labels map[string]string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, key := range slices.Sorted(maps.Keys(labels)) {

@@ -23,7 +23,7 @@ func validateImage(image *v1alpha1.Image, path *field.Path) field.ErrorList {
 			fmt.Sprintf("image URL %s is invalid: %v", withoutPassword(image.URL), err)))
 	}
 	if _, _, err := image.GetChecksum(); err != nil {
-		errs = append(errs, field.Invalid(path.Child("checksum"), image.Checksum, err.Error()))
+		errs = append(errs, field.Invalid(path.Child("checksum"), withoutPassword(image.Checksum), err.Error()))
 	}
 	return errs
 }
@@ -50,13 +50,13 @@ func parseRequestURI(raw string) (*url.URL, error) {
 	return u, err
 }
 
-// withoutPassword is a URL that can be shown. One that does not parse is shown
+// withoutPassword is a URL, or checksum, that can be shown. One that does not parse is shown
 // only if there can be no password in it.
 func withoutPassword(raw string) string {
 	u, err := url.Parse(raw)
 	switch {
 	case err == nil && u.User != nil:
-		return u.Redacted()
+		return v1alpha1.WithoutLogin(raw)
 	case err != nil && strings.Contains(raw, "@"):
 		return "(not shown, it may hold a password)"
 	default:

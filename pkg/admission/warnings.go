@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,12 +51,7 @@ func fieldWarnings(host *v1alpha1.BareMetalHost) []string {
 	if len(host.Spec.NetworkInterfaces) > 0 {
 		warnings = append(warnings, "spec.networkInterfaces are checked and kept: no service of metalbus sets switch ports yet")
 	}
-	if image := host.Spec.Image; image != nil {
-		if u, err := url.Parse(image.URL); err == nil && u.User != nil {
-			warnings = append(warnings, "spec.image.url holds a login, which can be read by whoever can read the host")
-		}
-	}
-	return warnings
+	return append(warnings, Warnings(ImageLogins)(host.Spec.Image)...)
 }
 
 // annotationWarnings finds annotations of ours that nobody reads, and words in

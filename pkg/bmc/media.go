@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/metalbus/metalbus/api/v1alpha1"
 )
 
 // Drive is a virtual drive of a machine.
@@ -41,7 +43,7 @@ type driveBody struct {
 
 func (b driveBody) drive() Drive {
 	return Drive{
-		Path: strings.TrimRight(pathOf(b.ID), "/"), Types: b.MediaTypes, Image: withoutUser(b.Image), Inserted: b.Inserted != nil && *b.Inserted || b.Inserted == nil && b.Image != "",
+		Path: strings.TrimRight(pathOf(b.ID), "/"), Types: b.MediaTypes, Image: v1alpha1.WithoutLogin(b.Image), Inserted: b.Inserted != nil && *b.Inserted || b.Inserted == nil && b.Image != "",
 		insert: pathOf(b.Actions.Insert.Target), eject: pathOf(b.Actions.Eject.Target), bare: b.Protected == nil,
 	}
 }
@@ -73,7 +75,7 @@ func (b *BMC) InsertMedia(ctx context.Context, image string) error {
 		if err != nil {
 			return err
 		}
-		if d.Inserted && d.Image == withoutUser(image) {
+		if d.Inserted && d.Image == v1alpha1.WithoutLogin(image) {
 			return nil
 		}
 		if d.Inserted {

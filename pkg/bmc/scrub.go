@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/metalbus/metalbus/api/v1alpha1"
 )
 
 // maxForeign bounds foreign text in errors, in characters.
 const maxForeign = 300
-
-var userInfo = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/@\s]+@`)
 
 // scrub makes foreign text fit for an error: without the given secrets, on one line,
 // and short.
@@ -21,7 +21,7 @@ func scrub(text string, secrets ...string) string {
 	for _, s := range slices.SortedFunc(slices.Values(secrets), longestFirst) {
 		text = hide(text, s)
 	}
-	text = withoutUser(text)
+	text = v1alpha1.WithoutLogins(text)
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
 	if runes := []rune(text); len(runes) > maxForeign {
 		text = string(runes[:maxForeign]) + "…"
@@ -43,9 +43,6 @@ func hide(text, secret string) string {
 		return regexp.MustCompile(`(^|[^\pL\pN])`+regexp.QuoteMeta(secret)+`($|[^\pL\pN])`).ReplaceAllString(text, "${1}"+hidden+"${2}")
 	}
 }
-
-// withoutUser takes user names and passwords out of addresses.
-func withoutUser(text string) string { return userInfo.ReplaceAllString(text, "$1") }
 
 // secrets are all the forms in which a BMC could send credentials back.
 func (c Credentials) secrets() []string {

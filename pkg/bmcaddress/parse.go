@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+
+	"github.com/metalbus/metalbus/api/v1alpha1"
 )
 
 // ErrMissing is an address that was left empty.
@@ -159,7 +161,7 @@ func unknownType(scheme, address string) error {
 		hint = "; for IPMI on a port other than 623 write ipmi:// before the name"
 	}
 	//nolint:staticcheck // Others match on this text as it is.
-	return fmt.Errorf("Unknown BMC type '%s' for address %s%s", scheme, withoutLogin(address), hint)
+	return fmt.Errorf("Unknown BMC type '%s' for address %s%s", scheme, v1alpha1.WithoutLogin(address), hint)
 }
 
 // bracketHint tells how to write an IPv6 address, if text is one that lacks its
@@ -175,17 +177,4 @@ func bracketHint(text, scheme string) string {
 func isBareIPv6(text string) bool {
 	addr, err := netip.ParseAddr(text)
 	return err == nil && addr.Is6() && isZone(addr.Zone())
-}
-
-// withoutLogin is the address without whatever could be a login.
-func withoutLogin(address string) string {
-	at := strings.LastIndex(address, "@")
-	if at < 0 {
-		return address
-	}
-	scheme, _, found := strings.Cut(address[:at], "://")
-	if !found {
-		return address[at+1:]
-	}
-	return scheme + "://" + address[at+1:]
 }

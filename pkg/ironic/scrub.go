@@ -3,10 +3,11 @@ package ironic
 import (
 	"encoding/json"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/metalbus/metalbus/api/v1alpha1"
 )
 
 // hidden stands where a secret stood.
@@ -15,15 +16,13 @@ const hidden = "******"
 // maxForeign bounds foreign text in errors, in characters.
 const maxForeign = 500
 
-var userInfo = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/@\s'"]+@`)
-
 // scrub makes foreign text fit for an error: without the given secrets, on one
 // line, and short.
 func scrub(text string, secrets ...string) string {
 	for _, s := range secrets {
 		text = strings.ReplaceAll(text, s, hidden)
 	}
-	text = userInfo.ReplaceAllString(text, "$1")
+	text = v1alpha1.WithoutLogins(text)
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
 	if runes := []rune(text); len(runes) > maxForeign {
 		text = string(runes[:maxForeign]) + "…"

@@ -82,7 +82,7 @@ func Cancelled(h Host) bool {
 	if spec.CustomDeploy != nil {
 		wantMethod = spec.CustomDeploy.Method
 	}
-	have = p.Image.URL
+	have = v1alpha1.WithoutLogin(p.Image.URL) // an intent holds none
 	if p.CustomDeploy != nil {
 		haveMethod = p.CustomDeploy.Method
 	}

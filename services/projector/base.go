@@ -17,6 +17,7 @@ import (
 // and the services look outside before they go on. It is nil for a host that
 // has not begun its life.
 func baseOf(o *v1alpha1.BareMetalHost, digest string) *event.Base {
+	o = &v1alpha1.BareMetalHost{ObjectMeta: o.ObjectMeta, Spec: o.Spec, Status: withoutLogins(o.Status)}
 	s := o.Status
 	if s.Provisioning.State == v1alpha1.StateNone {
 		return nil
@@ -44,7 +45,7 @@ func registrationOf(o *v1alpha1.BareMetalHost) *event.Registration {
 	if r.Registered {
 		// The address may not be changed while the host is registered, so the
 		// one that was accepted is the one that is there.
-		r.Address = withoutLogin(o.Spec.BMC.Address)
+		r.Address = v1alpha1.WithoutLogin(o.Spec.BMC.Address)
 		r.External = s.Provisioning.State == v1alpha1.StateExternallyProvisioned
 		r.Adopted = r.Node // what runs came into use, or was taken over, by this node
 	}
@@ -171,7 +172,22 @@ func parseStatus(text string) (v1alpha1.BareMetalHostStatus, error) {
 	if !slices.Contains(known, s.Provisioning.State) {
 		return s, fmt.Errorf("provisioning.state %q is no state of a host", s.Provisioning.State)
 	}
-	return s, nil
+	return withoutLogins(s), nil
+}
+
+// withoutLogins is a status, which others may have written, without the logins of
+// URLs.
+func withoutLogins(s v1alpha1.BareMetalHostStatus) v1alpha1.BareMetalHostStatus {
+	s = *s.DeepCopy()
+	s.Provisioning.Image = s.Provisioning.Image.WithoutLogin()
+	if last := s.LastAttemptedImage; last != nil {
+		*last = last.WithoutLogin()
+	}
+	s.ErrorMessage = v1alpha1.WithoutLogins(s.ErrorMessage)
+	for i := range s.Conditions {
+		s.Conditions[i].Message = v1alpha1.WithoutLogins(s.Conditions[i].Message)
+	}
+	return s
 }
 
 // misread is the status that says why a status annotation is not followed. It

@@ -2,6 +2,7 @@ package projector_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -106,6 +107,24 @@ func TestADataImageComesAndGoes(t *testing.T) {
 	if states := s.states("host-a"); states[len(states)-1] != "provisioned" {
 		t.Errorf("the host went through %v", states)
 	}
+}
+
+// A DataImage whose URL has a login is not followed, and says so.
+func TestADataImageWithALoginIsRefused(t *testing.T) {
+	s := newSite(t)
+	s.start("a")
+	s.apply("host-a")
+	s.available("host-a")
+	s.provisioned("host-a")
+	s.dataImage("host-a", func(d *v1alpha1.DataImage) { d.Spec.URL = "http://u:hunter2@192.0.2.80/data.iso" })
+	d := s.image("host-a", "is refused", func(d *v1alpha1.DataImage) bool { return d.Status.Error.Count == 1 })
+	if text := d.Status.Error.Message; !strings.Contains(text, "holds a login") || strings.Contains(text, "hunter2") {
+		t.Errorf("it says %q", text)
+	}
+	s.wantsDisc("host-a", "")
+	s.api.Purge("dataimages", namespace, "host-a")
+	s.dataImage("host-a")
+	s.wantsDisc("host-a", disc)
 }
 
 // B30: a DataImage does not outlive its host.

@@ -9,6 +9,7 @@ import (
 	"github.com/metalbus/metalbus/api/event"
 	"github.com/metalbus/metalbus/api/v1alpha1"
 	"github.com/metalbus/metalbus/pkg/admission"
+	"github.com/metalbus/metalbus/pkg/lifecycle"
 )
 
 // concern is what a fault of a field is about.
@@ -37,11 +38,16 @@ func concerns() []concern {
 
 // faultOf is what the rules of admission have against a host that was stored
 // without them, in their words: before they were, or while nobody was asked.
-// Annotations are requests, and are judged one by one when they are read.
-func faultOf(o *v1alpha1.BareMetalHost) *event.Problem {
+// Annotations are requests, and are judged one by one when they are read. A login in
+// the URL of an image is a fault where the image is to be fetched; what the machine
+// runs already stays.
+func faultOf(o *v1alpha1.BareMetalHost, before lifecycle.Host) *event.Problem {
 	errs := slices.DeleteFunc(admission.ValidateHost(o), func(err *field.Error) bool {
 		return strings.HasPrefix(err.Field, "metadata.annotations")
 	})
+	if image := o.Spec.Image; image != nil && !o.Spec.ExternallyProvisioned && image.WithoutLogin().URL != before.Provisioning.Image.URL {
+		errs = append(errs, admission.ImageLogins(image)...)
+	}
 	if len(errs) == 0 {
 		return nil
 	}

@@ -41,15 +41,27 @@ func TestFaultOf(t *testing.T) {
 		"an image and volumes": {spec(func(s *v1alpha1.BareMetalHostSpec) {
 			s.Image, s.RootDeviceHints = &v1alpha1.Image{URL: "x"}, &v1alpha1.RootDeviceHints{DeviceName: "sda"}
 		}), prepare, event.ClassHardware},
+		"a login in the image's URL": {spec(func(s *v1alpha1.BareMetalHostSpec) {
+			s.Image = &v1alpha1.Image{URL: "http://u:hunter2@192.0.2.80/os", Checksum: "http://u:hunter2@192.0.2.80/sum"}
+		}), provision, event.ClassImage},
+		"a login in the URL of what runs already": {spec(func(s *v1alpha1.BareMetalHostSpec) {
+			s.Image = &v1alpha1.Image{URL: "http://u:hunter2@192.0.2.80/there", Checksum: "http://u:hunter2@192.0.2.80/sum"}
+		}), "", ""},
+		"a login in the URL of what others run": {spec(func(s *v1alpha1.BareMetalHostSpec) {
+			s.Image, s.ExternallyProvisioned = &v1alpha1.Image{URL: "http://u:hunter2@192.0.2.80/os", Checksum: "x"}, true
+		}), "", ""},
 		"an annotation is no fault of the host": {object(with("reboot.metal3.io", "now")), "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := faultOf(c.object)
+			got := faultOf(c.object, knows(func(h *lifecycle.Host) { h.Provisioning.Image.URL = "http://192.0.2.80/there" }))
 			if got == nil {
 				if c.kind != "" {
 					t.Error("there is none")
 				}
 				return
+			}
+			if strings.Contains(got.Message, "hunter2") {
+				t.Errorf("it tells the password: %s", got.Message)
 			}
 			if got.Type != c.kind || got.Class != c.class || !got.Local {
 				t.Errorf("%+v", got)
@@ -68,6 +80,7 @@ func TestFaultOf(t *testing.T) {
 func FuzzProjection(f *testing.F) {
 	for _, seed := range []string{
 		`{"metadata":{"name":"a","namespace":"lab"},"spec":{"bmc":{"address":"redfish://a:b@c"},"online":true}}`,
+		`{"spec":{"image":{"url":"http://a:b@c/d","checksum":"e"}},"status":{"provisioning":{"state":"provisioned","image":{"url":"http://a:b@c/d"}}}}`,
 		`{"metadata":{"annotations":{"reboot.metal3.io":"{\"mode\":\"hard\"}","inspect.metal3.io":""}},"status":{"provisioning":{"state":"provisioned"}}}`,
 		`{"metadata":{"annotations":{"baremetalhost.metal3.io/detached":"{}"},"deletionTimestamp":"2026-01-02T03:04:05Z"},"spec":{"userData":{"name":"x","namespace":"y"}}}`,
 		`{"metadata":{"annotations":{"baremetalhost.metal3.io/paused":""}},"status":{"provisioning":{"state":"deprovisioning","ID":"n","raid":{"hardwareRAIDVolumes":null}},"conditions":[{"type":"Ready"}]}}`,
@@ -90,6 +103,9 @@ func FuzzProjection(f *testing.F) {
 		})
 		s := surroundings{before: before, secret: "11", now: noon}
 		next := intentOf(&o, s)
+		if next.Spec.Image != nil && v1alpha1.HoldsLogin(next.Spec.Image.URL) {
+			t.Errorf("it asks for %s", next.Spec.Image.URL)
+		}
 		if again := intentOf(o.DeepCopy(), s); again.Hash != next.Hash {
 			t.Errorf("asked twice it is %s and %s", next.Hash, again.Hash)
 		}

@@ -78,7 +78,7 @@ func intentOf(o *v1alpha1.BareMetalHost, s surroundings) event.Intent {
 	if s.ask != nil {
 		s.ask(o, before, &i)
 	}
-	i.Spec, i.Invalid = specOf(o, s.before), faultOf(o)
+	i.Spec, i.Invalid = specOf(o, s.before), faultOf(o, s.before)
 	if i.Invalid != nil {
 		i.Invalid.At = s.now.UTC().Truncate(time.Second)
 		if before.Invalid != nil && before.Invalid.Message == i.Invalid.Message {
@@ -103,10 +103,14 @@ func sealed(i event.Intent) event.Intent {
 
 // specOf is the specification as far as it is followed. What names a Secret of
 // another namespace is left out: whoever may write a host could else have any
-// Secret brought to a machine of theirs.
+// Secret brought to a machine of theirs. Logins in URLs are left out too: the bus
+// is no place for them.
 func specOf(o *v1alpha1.BareMetalHost, before lifecycle.Host) v1alpha1.BareMetalHostSpec {
 	spec := *o.Spec.DeepCopy()
-	spec.BMC.Address = withoutLogin(spec.BMC.Address)
+	spec.BMC.Address = v1alpha1.WithoutLogin(spec.BMC.Address)
+	if spec.Image != nil {
+		*spec.Image = spec.Image.WithoutLogin()
+	}
 	if spec.Architecture == before.Inspection.Arch && before.Intent.Spec.Architecture == "" {
 		spec.Architecture = "" // we have filled it in ourselves
 	}
@@ -116,34 +120,6 @@ func specOf(o *v1alpha1.BareMetalHost, before lifecycle.Host) v1alpha1.BareMetal
 		}
 	}
 	return spec
-}
-
-// withoutLogin takes user name and password out of a BMC address. People write
-// them there as in other URLs; they belong into the Secret.
-func withoutLogin(address string) string {
-	scheme, rest, found := strings.Cut(address, "://")
-	if !found {
-		scheme, rest = "", address
-	} else {
-		scheme += "://"
-	}
-	authority := rest
-	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
-		authority = rest[:i]
-	}
-	at := strings.LastIndexByte(authority, '@')
-	if _, port, ok := strings.Cut(authority, ":"); at < 0 && ok && !isPort(port) {
-		// A password with a slash in it.
-		at = strings.LastIndexByte(rest, '@')
-	}
-	return scheme + rest[at+1:]
-}
-
-// isPort reports whether what stands behind the first colon of an authority is
-// a port, or the rest of an IPv6 address.
-func isPort(text string) bool {
-	_, err := strconv.ParseUint(text, 10, 16)
-	return err == nil || strings.ContainsAny(text, ":]")
 }
 
 func detachedOf(o *v1alpha1.BareMetalHost) *event.DetachRequest {

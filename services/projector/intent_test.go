@@ -1,7 +1,6 @@
 package projector
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -285,31 +284,6 @@ func TestIntentOf(t *testing.T) {
 				t.Errorf("the same object asks something else a minute later: %s", cmp.Diff(got, twice))
 			}
 		})
-	}
-}
-
-func TestNoLoginInAnAddress(t *testing.T) {
-	tests := map[string]string{
-		"redfish://192.0.2.10/redfish/v1/Systems/1":                    "redfish://192.0.2.10/redfish/v1/Systems/1",
-		"redfish://admin:s3cret@192.0.2.10/redfish/v1/Systems/1":       "redfish://192.0.2.10/redfish/v1/Systems/1",
-		"redfish+https://s3cret@[2001:db8::10]:8443/redfish/v1":        "redfish+https://[2001:db8::10]:8443/redfish/v1",
-		"ipmi://[2001:db8::10]:6230":                                   "ipmi://[2001:db8::10]:6230",
-		"ipmi://2001:db8::10":                                          "ipmi://2001:db8::10",
-		"ipmi://[fe80::1%25eth0]":                                      "ipmi://[fe80::1%25eth0]",
-		"admin:s3cret@192.0.2.10":                                      "192.0.2.10",
-		"192.0.2.10:623":                                               "192.0.2.10:623",
-		"redfish://admin:s3/cret@192.0.2.10/redfish/v1":                "redfish://192.0.2.10/redfish/v1",
-		"redfish://admin:s3@cret@192.0.2.10":                           "redfish://192.0.2.10",
-		"redfish://192.0.2.10:8443/redfish/v1/Systems/a@b":             "redfish://192.0.2.10:8443/redfish/v1/Systems/a@b",
-		"redfish://192.0.2.10/redfish/v1/Systems/a@b":                  "redfish://192.0.2.10/redfish/v1/Systems/a@b",
-		"redfish-virtualmedia+https://a:s3cret@bmc.example:443/x?y=z@": "redfish-virtualmedia+https://bmc.example:443/x?y=z@",
-		"": "",
-	}
-	for in, want := range tests {
-		got := withoutLogin(in)
-		if got != want || strings.Contains(got, "s3") {
-			t.Errorf("%q becomes %q, want %q", in, got, want)
-		}
 	}
 }
 

@@ -74,6 +74,32 @@ func TestAMovedHostResumesWhereItWas(t *testing.T) {
 	}
 }
 
+// Others let logins stand in URLs. What runs by one runs on, and no word of ours has it.
+func TestAMovedHostIsNotWipedForALogin(t *testing.T) {
+	s := newSite(t)
+	s.start("a")
+	const secret = "http://u:hunter2@192.0.2.80/os.iso"
+	s.apply("host-a", func(o *v1alpha1.BareMetalHost) {
+		carrying(statusOf(t, func(st *v1alpha1.BareMetalHostStatus) {
+			st.Provisioning.Image.URL, st.LastAttemptedImage.URL = secret, secret
+		}))(o)
+		o.Spec.Image.URL = secret
+	})
+	h := s.known("host-a")
+	if lifecycle.Unwanted(h) || h.Intent.Invalid != nil || h.Provisioning.Image.URL != "http://192.0.2.80/os.iso" {
+		t.Errorf("unwanted: %v, fault %+v, image %+v", lifecycle.Unwanted(h), h.Intent.Invalid, h.Provisioning.Image)
+	}
+	s.eventually("host-a", "it is shown", func(o *v1alpha1.BareMetalHost) bool { return projected(o) != "" })
+	for _, w := range s.api.Writes() {
+		if strings.Contains(w.Body, "hunter2") && w.Verb != "create" {
+			t.Errorf("%s of %s holds the password: %s", w.Verb, w.Resource, w.Body)
+		}
+	}
+	if text, err := json.Marshal(h); err != nil || strings.Contains(string(text), "hunter2") {
+		t.Errorf("the bus has it: %s, %v", text, err)
+	}
+}
+
 func TestAConflictDoesNotMakeAMovedHostANewOne(t *testing.T) {
 	s := newSite(t)
 	var refused int

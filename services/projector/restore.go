@@ -46,6 +46,7 @@ func (p *Projector) takeOver(ctx context.Context, o *v1alpha1.BareMetalHost, h l
 func (p *Projector) restore(ctx context.Context, o *v1alpha1.BareMetalHost, h lifecycle.Host, g *glance, base *event.Base, reason string) error {
 	known := h
 	known.Inspection = *base.Inspection // so that its hardware is not taken for newly supplied
+	known.Provisioning.Image = base.Provisioning.Image
 	o, s, err := p.surroundings(ctx, o, known, g)
 	if err != nil {
 		return err

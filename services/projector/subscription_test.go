@@ -1,6 +1,7 @@
 package projector_test
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -123,6 +124,51 @@ func TestASubscriptionTakesNoSecretFromElsewhere(t *testing.T) {
 	}
 	s.unsubscribe("theirs")
 	s.subscriptionGone("theirs")
+}
+
+// A destination with a login is not followed, and says so.
+func TestASubscriptionWithALoginIsRefused(t *testing.T) {
+	s := newSite(t)
+	s.start("a")
+	s.apply("host-a")
+	s.available("host-a")
+	login := func(o *v1alpha1.BMCEventSubscription) { o.Spec.Destination = "https://u:hunter2@192.0.2.90/events" }
+	s.subscribe("new", "host-a", login)
+	o := s.subscription("new", "is refused", func(o *v1alpha1.BMCEventSubscription) bool { return o.Status.Error != "" })
+	if text := o.Status.Error; !strings.Contains(text, "httpHeadersRef") || strings.Contains(text, "hunter2") {
+		t.Errorf("it says %q", text)
+	}
+	own := s.subscribe("own", "host-a")
+	h := s.loaded("host-a", "the other one is asked for", func(h lifecycle.Host) bool { return len(h.Intent.Subscriptions) > 0 })
+	if got := h.Intent.Subscriptions; len(got) != 1 || got[0].UID != own {
+		t.Errorf("asked for: %+v", got)
+	}
+}
+
+// What others have attached and subscribed with a login stays, and no word of ours has it.
+func TestWhatIsThereWithALoginStays(t *testing.T) {
+	s := newSite(t)
+	s.apply("host-a", func(o *v1alpha1.BareMetalHost) { o.Spec.ExternallyProvisioned = true })
+	s.user.ChangeStatus("host-a", func(o *v1alpha1.BareMetalHost) {
+		o.Status.Provisioning.State, o.Status.Provisioning.ID = v1alpha1.StateExternallyProvisioned, "node-1"
+		now := metav1.Now()
+		o.Status.LastUpdated = &now
+	})
+	const secret = "https://u:hunter2@192.0.2.80/x"
+	d := s.dataImage("host-a", func(d *v1alpha1.DataImage) { d.Spec.URL = secret })
+	s.user.ChangeStatusOf(d, func() { d.Status.AttachedImage.URL = secret })
+	s.subscribe("alerts", "host-a", func(o *v1alpha1.BMCEventSubscription) { o.Spec.Destination = secret })
+	o := &v1alpha1.BMCEventSubscription{ObjectMeta: metav1.ObjectMeta{Name: "alerts"}}
+	s.user.ChangeStatusOf(o, func() { o.Status.SubscriptionID = "7" })
+	s.start("a")
+	s.wantsDisc("host-a", v1alpha1.WithoutLogin(secret))
+	h := s.loaded("host-a", "the subscription is asked for", func(h lifecycle.Host) bool { return len(h.Intent.Subscriptions) == 1 })
+	if turn, open := lifecycle.NextSubscription(h); open || lifecycle.WantedMedia(h) != h.Provisioning.Media.URL {
+		t.Errorf("next is %+v, the drive holds %q", turn, h.Provisioning.Media.URL)
+	}
+	if text, err := json.Marshal(h); err != nil || strings.Contains(string(text), "hunter2") {
+		t.Errorf("the bus has it: %s, %v", text, err)
+	}
 }
 
 // A subscription goes where nobody ends it: its host goes, is detached, or is not there.

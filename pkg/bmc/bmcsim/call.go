@@ -5,7 +5,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/url"
 	"strings"
 )
 
@@ -114,16 +113,6 @@ func (c *call) log(status int) {
 	defer c.host.mu.Unlock()
 	c.host.ledger.add(*c.did)
 	c.host.touch()
-}
-
-// withoutUser takes user and password out of an address, for logs and views.
-func withoutUser(address string) string {
-	u, err := url.Parse(address)
-	if err != nil || u.User == nil {
-		return address
-	}
-	u.User = nil
-	return u.String()
 }
 
 func enabled() obj { return obj{"State": "Enabled", "Health": "OK"} }

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/metalbus/metalbus/api/v1alpha1"
 )
 
 const (
@@ -246,7 +248,7 @@ func postSubscription(c *call) answer {
 	if a, readable := c.body(&in); !readable {
 		return a
 	}
-	c.note("Subscribe", map[string]string{"Destination": withoutUser(in.Destination), "Context": in.Context})
+	c.note("Subscribe", map[string]string{"Destination": v1alpha1.WithoutLogin(in.Destination), "Context": in.Context})
 	u, err := url.Parse(in.Destination)
 	if err != nil || u.Host == "" || !strings.HasPrefix(u.Scheme, "http") {
 		return refuse(http.StatusBadRequest, "PropertyValueFormatError", "The Destination is no http or https address.", "Destination")

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/metalbus/metalbus/api/v1alpha1"
 )
 
 // Task states of Redfish.
@@ -252,7 +254,7 @@ func postUpdate(c *call) answer {
 	if c.host == nil {
 		return oneHost()
 	}
-	c.note("SimpleUpdate", map[string]string{"ImageURI": withoutUser(in.ImageURI)})
+	c.note("SimpleUpdate", map[string]string{"ImageURI": v1alpha1.WithoutLogin(in.ImageURI)})
 	v, err := parseFirmware(in.ImageURI)
 	if err != nil {
 		return refuse(http.StatusBadRequest, "ActionParameterValueFormatError", "The image is not understood: "+err.Error()+".", "ImageURI")

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/metalbus/metalbus/api/v1alpha1"
 )
 
 // slot is what is in one virtual drive.
@@ -90,19 +92,19 @@ func postInsert(c *call) answer {
 	if a, readable := c.body(&in); !readable {
 		return a
 	}
-	c.note("InsertMedia", map[string]string{"Device": c.host.shape.media[i].id, "Image": withoutUser(in.Image)})
+	c.note("InsertMedia", map[string]string{"Device": c.host.shape.media[i].id, "Image": v1alpha1.WithoutLogin(in.Image)})
 	if a, bad := c.checkInsertion(in); bad {
 		return a
 	}
 	if err := c.sim.fetchImage(c.r.Context(), in.Image); err != "" {
-		return refuse(http.StatusBadRequest, "ResourceAtUriUnauthorized", "While accessing the resource at "+withoutUser(in.Image)+", the service received an error: "+err)
+		return refuse(http.StatusBadRequest, "ResourceAtUriUnauthorized", "While accessing the resource at "+v1alpha1.WithoutLogin(in.Image)+", the service received an error: "+err)
 	}
 	c.host.mu.Lock()
 	defer c.host.mu.Unlock()
 	if c.host.media[i].Inserted {
 		return refuse(http.StatusBadRequest, "ResourceInUse", "The change could not be made because a virtual media image is already inserted: eject it first.")
 	}
-	c.host.media[i] = slot{Image: withoutUser(in.Image), Inserted: in.Inserted == nil || *in.Inserted, ReadOnly: in.WriteProtected == nil || *in.WriteProtected}
+	c.host.media[i] = slot{Image: v1alpha1.WithoutLogin(in.Image), Inserted: in.Inserted == nil || *in.Inserted, ReadOnly: in.WriteProtected == nil || *in.WriteProtected}
 	c.host.touch()
 	return done()
 }
@@ -111,7 +113,7 @@ func (c *call) checkInsertion(in insertion) (answer, bool) {
 	u, err := url.Parse(in.Image)
 	switch {
 	case c.host.Faults().RefuseMedia:
-		return refuse(http.StatusBadRequest, "ActionParameterValueFormatError", "The image "+withoutUser(in.Image)+" is refused.", withoutUser(in.Image), "Image", "InsertMedia"), true
+		return refuse(http.StatusBadRequest, "ActionParameterValueFormatError", "The image "+v1alpha1.WithoutLogin(in.Image)+" is refused.", v1alpha1.WithoutLogin(in.Image), "Image", "InsertMedia"), true
 	case in.Image == "":
 		return refuse(http.StatusBadRequest, "ActionParameterMissing", "The action InsertMedia requires the parameter Image.", "InsertMedia", "Image"), true
 	case err != nil || !slices.Contains([]string{"http", "https", "nfs", "cifs"}, u.Scheme):

@@ -11,6 +11,7 @@ import (
 
 	"github.com/metalbus/metalbus/api/event"
 	"github.com/metalbus/metalbus/api/v1alpha1"
+	"github.com/metalbus/metalbus/pkg/admission"
 )
 
 // verdict is what comes of what users want of settings or updates.
@@ -73,19 +74,36 @@ func number(value intstr.IntOrString, schema v1alpha1.SettingSchema) bool {
 	return schema.AttributeType == v1alpha1.AttributeInteger
 }
 
-// judgeUpdates finds the updates that were not installed yet.
+// judgeUpdates finds the updates that were not installed yet. One with a login in
+// its URL cannot be; those that were have none here.
 func judgeUpdates(o *v1alpha1.HostFirmwareComponents, installed []v1alpha1.FirmwareUpdate) verdict {
 	var v verdict
-	for _, u := range o.Spec.Updates {
-		if !slices.Contains(installed, u) {
-			v.differ = append(v.differ, u.Component)
-			v.updates = append(v.updates, u)
+	if err := o.ValidateHostFirmwareComponents(); err != nil {
+		v.faults = strings.Split(err.Error(), "\n")
+	}
+	for i, u := range withoutLogins(o.Spec.Updates) {
+		if slices.Contains(installed, u) {
+			continue
+		}
+		v.differ = append(v.differ, u.Component)
+		v.updates = append(v.updates, u)
+		for _, err := range admission.UpdateLogins(i, o.Spec.Updates[i]) {
+			v.faults = append(v.faults, err.Error())
 		}
 	}
-	if err := o.ValidateHostFirmwareComponents(); err != nil {
-		v.faults, v.updates = strings.Split(err.Error(), "\n"), nil
+	if len(v.faults) > 0 {
+		v.updates = nil
 	}
 	return v
+}
+
+// withoutLogins are updates as they may be shown.
+func withoutLogins(list []v1alpha1.FirmwareUpdate) []v1alpha1.FirmwareUpdate {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].URL = v1alpha1.WithoutLogin(list[i].URL)
+	}
+	return list
 }
 
 // wish is what is to be changed, given when users let that be done; nil if nothing

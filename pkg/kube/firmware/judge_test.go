@@ -134,6 +134,7 @@ func TestUpdates(t *testing.T) {
 	bios := func(v string) v1alpha1.FirmwareUpdate {
 		return v1alpha1.FirmwareUpdate{Component: "bios", URL: "http://192.0.2.80/bios-" + v}
 	}
+	secret := v1alpha1.FirmwareUpdate{Component: "bios", URL: "http://u:hunter2@192.0.2.80/bios-2"}
 	for name, tt := range map[string]struct {
 		want, installed []v1alpha1.FirmwareUpdate
 		due             int
@@ -146,11 +147,18 @@ func TestUpdates(t *testing.T) {
 		"another one":                  {[]v1alpha1.FirmwareUpdate{bios("3")}, []v1alpha1.FirmwareUpdate{bios("2")}, 1, true, []v1alpha1.FirmwareUpdate{bios("2")}},
 		"one that is wanted no longer": {nil, []v1alpha1.FirmwareUpdate{bios("2")}, 0, true, nil},
 		"of what is no component":      {[]v1alpha1.FirmwareUpdate{bios("3"), {Component: "disk", URL: "u"}}, nil, 0, false, nil},
+		"one with a login":             {[]v1alpha1.FirmwareUpdate{secret}, nil, 0, false, nil},
+		"a login in one that is installed": {
+			[]v1alpha1.FirmwareUpdate{secret}, []v1alpha1.FirmwareUpdate{bios("2")}, 0, true, []v1alpha1.FirmwareUpdate{bios("2")},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := &v1alpha1.HostFirmwareComponents{Spec: v1alpha1.HostFirmwareComponentsSpec{Updates: tt.want}}
 			v := judgeUpdates(o, tt.installed)
 			s := componentsStatus(o, machine(), v, tt.installed, subject{now: now})
+			if text := fmt.Sprint(v, s); strings.Contains(text, "hunter2") {
+				t.Errorf("it tells the password: %s", text)
+			}
 			if len(v.updates) != tt.due || (condition(s.Conditions, "Valid").Status == metav1.ConditionTrue) != tt.valid {
 				t.Errorf("due %v, conditions %+v", v.updates, s.Conditions)
 			}

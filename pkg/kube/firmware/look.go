@@ -3,7 +3,6 @@ package firmware
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -243,7 +242,7 @@ func (l *looker) showComponents(ctx context.Context, key types.NamespacedName, s
 	if o, err = owned(ctx, l.Controller, o, s.host); err != nil {
 		return v, nil, err
 	}
-	installed = slices.Clone(o.Status.Updates)
+	installed = withoutLogins(o.Status.Updates)
 	if done := s.bus.Provisioning.Firmware; done != nil {
 		installed = done.Installed
 	}

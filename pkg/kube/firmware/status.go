@@ -95,7 +95,7 @@ func componentsStatus(o *v1alpha1.HostFirmwareComponents, f event.Firmware, v ve
 	status := *o.Status.DeepCopy()
 	status.Components, status.Updates = slices.Clone(f.Components), installed
 	if len(v.differ) == 0 {
-		status.Updates = slices.Clone(o.Spec.Updates)
+		status.Updates = withoutLogins(o.Spec.Updates)
 	}
 	const changed, valid = string(v1alpha1.HostFirmwareComponentsChangeDetected), string(v1alpha1.HostFirmwareComponentsValid)
 	status.Conditions = taken(status.Conditions)

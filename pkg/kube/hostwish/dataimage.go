@@ -5,10 +5,12 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalbus/metalbus/api/event"
 	"github.com/metalbus/metalbus/api/v1alpha1"
+	"github.com/metalbus/metalbus/pkg/admission"
 	"github.com/metalbus/metalbus/pkg/lifecycle"
 )
 
@@ -20,10 +22,27 @@ func (w *Wishes) imageOf(o *v1alpha1.BareMetalHost) (*v1alpha1.DataImage, bool) 
 // dataImage is what is to be in the drive, nil for nothing.
 func (w *Wishes) dataImage(o *v1alpha1.BareMetalHost) *event.DataImageWish {
 	d, there := w.imageOf(o)
-	if !there || d.DeletionTimestamp != nil || d.Spec.URL == "" {
+	if !there || d.DeletionTimestamp != nil || d.Spec.URL == "" || refusedImage(d) != "" {
 		return nil
 	}
-	return &event.DataImageWish{URL: d.Spec.URL}
+	return &event.DataImageWish{URL: v1alpha1.WithoutLogin(d.Spec.URL)}
+}
+
+// refusedImage says why a DataImage is not followed, "" if it is: one with a login is
+// where it is in the drive already.
+func refusedImage(d *v1alpha1.DataImage) string {
+	if v1alpha1.WithoutLogin(d.Status.AttachedImage.URL) == v1alpha1.WithoutLogin(d.Spec.URL) {
+		return ""
+	}
+	return loginText(admission.DataImageLogins(d))
+}
+
+// loginText is what to say of a login in a URL, "" if there is none.
+func loginText(faults field.ErrorList) string {
+	if len(faults) == 0 {
+		return ""
+	}
+	return faults.ToAggregate().Error()
 }
 
 func (w *Wishes) imageDigest(o *v1alpha1.BareMetalHost) string {
@@ -50,6 +69,9 @@ func (w *Wishes) showImage(ctx context.Context, o *v1alpha1.BareMetalHost, h lif
 		d = held.(*v1alpha1.DataImage)
 	}
 	want := imageStatus(h.Provisioning.Media)
+	if why := refusedImage(d); why != "" && d.DeletionTimestamp == nil {
+		want.Error = v1alpha1.DataImageError{Count: 1, Message: why}
+	}
 	if sameImageStatus(d.Status, want) {
 		return nil
 	}

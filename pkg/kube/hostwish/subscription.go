@@ -11,6 +11,7 @@ import (
 
 	"github.com/metalbus/metalbus/api/event"
 	"github.com/metalbus/metalbus/api/v1alpha1"
+	"github.com/metalbus/metalbus/pkg/admission"
 	"github.com/metalbus/metalbus/pkg/lifecycle"
 )
 
@@ -41,7 +42,7 @@ func (w *Wishes) askSubscriptions(o *v1alpha1.BareMetalHost) []event.Subscriptio
 		if s.DeletionTimestamp != nil || refused(s) != "" {
 			continue
 		}
-		wish := event.SubscriptionWish{UID: string(s.UID), Name: s.Name, Destination: s.Spec.Destination, Context: s.Spec.Context}
+		wish := event.SubscriptionWish{UID: string(s.UID), Name: s.Name, Destination: v1alpha1.WithoutLogin(s.Spec.Destination), Context: s.Spec.Context}
 		if ref := s.Spec.HTTPHeadersRef; ref != nil {
 			wish.Headers = event.SecretRef{Namespace: s.Namespace, Name: ref.Name}
 		}
@@ -58,8 +59,10 @@ func refused(s *subscription) string {
 		return "destination cannot be empty: delete the subscription, and make one that has it"
 	case ref != nil && ref.Namespace != s.Namespace:
 		return "httpHeadersRef secret must be in the same namespace as the BMCEventSubscription: delete the subscription, and make one that says so"
+	case s.Status.SubscriptionID == "":
+		return loginText(admission.SubscriptionLogins(s))
 	default:
-		return ""
+		return "" // it is at the BMC, with its login if it has one
 	}
 }
 
@@ -76,7 +79,7 @@ func (w *Wishes) rememberSubscriptions(o *v1alpha1.BareMetalHost) []event.Subscr
 	var list []event.Subscription
 	for _, s := range w.subscriptionsOf(client.ObjectKeyFromObject(o)) {
 		if s.Status.SubscriptionID != "" {
-			list = append(list, event.Subscription{UID: string(s.UID), Name: s.Name, Destination: s.Spec.Destination, Context: s.Spec.Context, ID: s.Status.SubscriptionID})
+			list = append(list, event.Subscription{UID: string(s.UID), Name: s.Name, Destination: v1alpha1.WithoutLogin(s.Spec.Destination), Context: s.Spec.Context, ID: s.Status.SubscriptionID})
 		}
 	}
 	return list

@@ -154,7 +154,7 @@ func (w *Wishes) Ask(o *v1alpha1.BareMetalHost, before event.Intent, next *event
 // it; ok is false before they have been listed.
 func (w *Wishes) Remember(o *v1alpha1.BareMetalHost, b *event.Base) (ok bool) {
 	if d, there := w.imageOf(o); there && b.Provisioning != nil {
-		b.Provisioning.Media.URL = d.Status.AttachedImage.URL
+		b.Provisioning.Media.URL = v1alpha1.WithoutLogin(d.Status.AttachedImage.URL)
 	}
 	if b.Power != nil {
 		b.Power.Subscriptions = w.rememberSubscriptions(o)

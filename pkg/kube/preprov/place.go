@@ -37,21 +37,22 @@ func (p *Place) validate(name string) error {
 	var errs []error
 	for flag, value := range map[string]string{name + "-url": p.All, name + "-url-x86-64": p.X86, name + "-url-aarch64": p.ARM} {
 		if value != "" && !isURL(value) {
-			errs = append(errs, fmt.Errorf("%s: want a URL, such as http://192.0.2.80/ramdisk", flag))
+			errs = append(errs, fmt.Errorf("%s: want a URL without a login, such as http://192.0.2.80/ramdisk", flag))
 		}
 	}
 	for _, item := range p.items() {
 		if arch, value, _ := strings.Cut(item, ":"); strings.TrimSpace(arch) == "" || !isURL(strings.TrimSpace(value)) {
-			errs = append(errs, errors.New(name+"-by-arch: want ARCHITECTURE:URL separated by commas, such as x86_64:http://192.0.2.80/ramdisk"))
+			errs = append(errs, errors.New(name+"-by-arch: want ARCHITECTURE:URL, without logins and separated by commas, such as x86_64:http://192.0.2.80/ramdisk"))
 			break
 		}
 	}
 	return errors.Join(errs...)
 }
 
+// isURL reports whether it is a URL that everybody may see.
 func isURL(text string) bool {
 	u, err := url.Parse(text)
-	return err == nil && u.Scheme != ""
+	return err == nil && u.Scheme != "" && u.User == nil
 }
 
 func (p *Place) items() []string {

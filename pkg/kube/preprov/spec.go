@@ -11,6 +11,7 @@ import (
 
 	"github.com/metalbus/metalbus/api/event"
 	"github.com/metalbus/metalbus/api/v1alpha1"
+	"github.com/metalbus/metalbus/pkg/admission"
 	"github.com/metalbus/metalbus/pkg/bmcaddress"
 )
 
@@ -102,7 +103,7 @@ func present(c *metav1.Condition, image *v1alpha1.PreprovisioningImage) bool {
 
 func trouble(c *metav1.Condition) string {
 	if c.Message != "" {
-		return c.Message
+		return v1alpha1.WithoutLogins(c.Message)
 	}
 	return "the image cannot be built: " + c.Reason
 }
@@ -110,6 +111,9 @@ func trouble(c *metav1.Condition) string {
 // booted is what is booted of an image that is there.
 func booted(image *v1alpha1.PreprovisioningImage) event.RamdiskWish {
 	is := image.Status
+	if faults := admission.RamdiskLogins(is); len(faults) > 0 {
+		return event.RamdiskWish{Problem: faults.ToAggregate().Error()}
+	}
 	if is.Format == v1alpha1.ImageFormatISO {
 		return event.RamdiskWish{ISO: is.ImageUrl}
 	}

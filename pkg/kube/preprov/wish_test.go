@@ -10,6 +10,7 @@ import (
 
 	"github.com/metalbus/metalbus/api/event"
 	"github.com/metalbus/metalbus/api/v1alpha1"
+	"github.com/metalbus/metalbus/pkg/admission"
 )
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -86,6 +87,13 @@ func TestWish(t *testing.T) {
 		"a kernel and an initrd": {nil, func(i *image) {
 			i.Status.Format, i.Status.ImageUrl, i.Status.KernelUrl, i.Status.ExtraKernelParams = "initrd", "http://192.0.2.80/i", "http://192.0.2.80/k", "a=b"
 		}, event.RamdiskWish{Initrd: "http://192.0.2.80/i", Kernel: "http://192.0.2.80/k", Params: "a=b"}},
+		"one whose URL has a login": {nil, func(i *image) { i.Status.ImageUrl = "http://u:hunter2@192.0.2.80/i" }, event.RamdiskWish{
+			Problem: admission.RamdiskLogins(v1alpha1.PreprovisioningImageStatus{ImageUrl: "http://u:p@h/"}).ToAggregate().Error(),
+		}},
+		"an error that tells a login": {nil, func(i *image) {
+			i.Status.Conditions = []metav1.Condition{failed(2)}
+			i.Status.Conditions[0].Message = "fetch http://u:hunter2@192.0.2.80/i"
+		}, event.RamdiskWish{Problem: "fetch http://192.0.2.80/i"}},
 		"one that goes with the host":  {nil, func(i *image) { i.DeletionTimestamp, i.Generation = &at, 3 }, built},
 		"one that is gone in a moment": {nil, func(i *image) { i.DeletionTimestamp, i.Finalizers = &at, nil }, waits("to be made again: it is being deleted")},
 		"another's":                    {nil, func(i *image) { i.OwnerReferences[0].UID = "uid-0" }, waits("to be made, where there is one that BareMetalHost rack-1 (uid-0) controls")},
@@ -154,6 +162,7 @@ func TestPlace(t *testing.T) {
 	for says, bad := range map[string]Place{
 		"deploy-iso-url: want a URL":            {All: "x"},
 		"deploy-iso-url-aarch64: want a URL":    {ARM: "x"},
+		"deploy-iso-url-x86-64: want a URL wit": {X86: "http://u:p@a/b"},
 		"deploy-iso-by-arch: want ARCHITECTURE": {ByArchitecture: "x86_64:http://a/b,x"},
 	} {
 		if err := bad.validate("deploy-iso"); err == nil || !strings.Contains(err.Error(), says) {

@@ -35,11 +35,11 @@ func hooks(known *index, guard bool) []hook {
 	return []hook{
 		{"BareMetalHost", "baremetalhosts", written(), on(hostRules{known, guard}.judge), false},
 		{"BareMetalSwitch", "baremetalswitches", written(), on(by(admission.ValidateSwitch, admission.ValidateSwitchUpdate)), false},
-		{"BMCEventSubscription", "bmceventsubscriptions", written(), on(by(admission.ValidateSubscription, admission.ValidateSubscriptionUpdate)), false},
-		{"DataImage", "dataimages", written(), on(by(admission.ValidateDataImage, admission.ValidateDataImageUpdate)), false},
-		{"HostClaim", "hostclaims", written(), on(by(admission.ValidateHostClaim, admission.ValidateHostClaimUpdate)), false},
+		{"BMCEventSubscription", "bmceventsubscriptions", written(), on(warning(by(admission.ValidateSubscription, admission.ValidateSubscriptionUpdate), admission.Warnings(admission.SubscriptionLogins))), false},
+		{"DataImage", "dataimages", written(), on(warning(by(admission.ValidateDataImage, admission.ValidateDataImageUpdate), admission.Warnings(admission.DataImageLogins))), false},
+		{"HostClaim", "hostclaims", written(), on(warning(by(admission.ValidateHostClaim, admission.ValidateHostClaimUpdate), admission.ClaimWarnings)), false},
 		{"HostDeployPolicy", "hostdeploypolicies", written(), on(warned(admission.PolicyWarnings)), true},
-		{"HostFirmwareComponents", "hostfirmwarecomponents", written(), on(by(admission.ValidateFirmwareComponents, admission.ValidateFirmwareComponentsUpdate)), false},
+		{"HostFirmwareComponents", "hostfirmwarecomponents", written(), on(warning(by(admission.ValidateFirmwareComponents, admission.ValidateFirmwareComponentsUpdate), admission.Warnings(admission.FirmwareLogins))), false},
 		{"HostNetworkAttachment", "hostnetworkattachments", append(written(), admissionv1.Delete), on(attachmentRules{known}.judge), false},
 	}
 }
@@ -83,5 +83,14 @@ func warned[T any](warnings func(*T) []string) func(change[T]) answer {
 			return answer{}
 		}
 		return answer{warnings: warnings(c.after)}
+	}
+}
+
+// warning judges by rules, and warns of what they allow.
+func warning[T any](rules func(change[T]) answer, warnings func(*T) []string) func(change[T]) answer {
+	return func(c change[T]) answer {
+		a := rules(c)
+		a.warnings = append(a.warnings, warned(warnings)(c).warnings...)
+		return a
 	}
 }
