@@ -86,11 +86,16 @@ func TestMistakesSayWhatToDo(t *testing.T) {
 		"a profile that is none":          {[]string{"sim", "--profile", "toaster"}, 2, "mix"},
 		"hosts below none":                {[]string{"up", "--hosts", "-1"}, 2, "hosts -1"},
 		"a backend that is none":          {[]string{"up", "--backend", "floppy"}, 2, `"floppy"`},
-		"a backend without a slot":        {[]string{"up", "--slots", "redfish=0"}, 2, "slots redfish=0"},
-		"a bus that is open to others":    {[]string{"up", "--nats-listen", "0.0.0.0:4222"}, 2, "loopback"},
-		"a program that is not there":     {[]string{"up", "--data", nobody, "--kubeapi", "/no/such/program"}, 1, "--kubeapi"},
-		"a demo in somebody's folder":     {[]string{"demo", "--data", "testdata"}, 2, "empty it"},
-		"a bus of another installation":   {[]string{"host", "list", "--cluster", "UPPER", "--nats-url", "nats://127.0.0.1:1"}, 2, "cluster"},
+		"images for hosts that boot none": {[]string{"up", "--build-preprov-image"}, 2, "--backend ironic"},
+		"an image that lies nowhere": {
+			[]string{"up", "--backend", "ironic", "--ironic-endpoint", "http://127.0.0.1:1", "--build-preprov-image", "--deploy-iso-url", "x"},
+			2, "deploy-iso-url: want a URL",
+		},
+		"a backend without a slot":      {[]string{"up", "--slots", "redfish=0"}, 2, "slots redfish=0"},
+		"a bus that is open to others":  {[]string{"up", "--nats-listen", "0.0.0.0:4222"}, 2, "loopback"},
+		"a program that is not there":   {[]string{"up", "--data", nobody, "--kubeapi", "/no/such/program"}, 1, "--kubeapi"},
+		"a demo in somebody's folder":   {[]string{"demo", "--data", "testdata"}, 2, "empty it"},
+		"a bus of another installation": {[]string{"host", "list", "--cluster", "UPPER", "--nats-url", "nats://127.0.0.1:1"}, 2, "cluster"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

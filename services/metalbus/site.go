@@ -15,6 +15,7 @@ import (
 	"github.com/metalbus/metalbus/pkg/backend/ironic"
 	"github.com/metalbus/metalbus/pkg/bus"
 	"github.com/metalbus/metalbus/pkg/kube"
+	"github.com/metalbus/metalbus/pkg/kube/preprov"
 	"github.com/metalbus/metalbus/pkg/kube/setup"
 	"github.com/metalbus/metalbus/pkg/service"
 	"github.com/metalbus/metalbus/pkg/slots"
@@ -38,6 +39,8 @@ type Shared struct {
 	Kube kube.Config
 	// Slots are how many long operations each backend is asked for at once.
 	Slots slots.Limits
+	// Ramdisks are the settings of PreprovisioningImages.
+	Ramdisks preprov.Config
 }
 
 // Doors are what backends are made of.
@@ -74,8 +77,10 @@ type siteOptions struct {
 	// Namespace, Image and Backend are those of the hosts. An empty Image asks
 	// for none.
 	Namespace, Image, Backend string
-	// Ironic says which Ironics there are, if that is the Backend.
-	Ironic ironic.Config
+	// Ironic says which Ironics there are, if that is the Backend; Ramdisks whether
+	// each host boots an image of its own there.
+	Ironic   ironic.Config
+	Ramdisks preprov.Config
 	// Slots are how many long operations each backend is asked for at once.
 	Slots slots.Limits
 	// Kubeconfig names a cluster to use instead of one of our own; Kubeapi is

@@ -169,7 +169,7 @@ func (s *site) openBackends(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.shared.Backends, s.shared.Slots = set, s.Slots
+	s.shared.Backends, s.shared.Slots, s.shared.Ramdisks = set, s.Slots, s.Ramdisks
 	s.onClose("", func() error { stop(context.WithoutCancel(ctx)); return nil })
 	return nil
 }

@@ -47,6 +47,7 @@ func (t Tool) upCommand() *cobra.Command {
 	fs.StringVar(&o.Image, "image", "", "`URL` of a live ISO that new hosts are to boot; empty leaves them available")
 	fs.StringVar(&o.Backend, "backend", redfish.Name, "`backend` of the hosts: redfish, ironic, or fixture, which pretends and forgets at the end")
 	o.bindIronic(fs)
+	o.bindRamdisks(fs)
 	fs.StringToIntVar((*map[string]int)(&o.Slots), "slots", nil, "`BACKEND=NUMBER` of long operations that a backend is asked for at once; the other hosts wait their turn")
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", "", "`file` of a cluster to use instead of an API of our own")
 	fs.StringVar(&o.Kubeapi, "kubeapi", "", "`program` that plays the Kubernetes API; looked for beside metalbus and on the PATH if empty")
@@ -64,6 +65,30 @@ func (o *siteOptions) bindIronic(fs *pflag.FlagSet) {
 	shown := []string{"ironic-endpoint", "ironics-file", "metal3-auth-root-dir"}
 	all.VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains(shown, f.Name) })
 	fs.AddFlagSet(all)
+}
+
+// bindRamdisks binds the flags of PreprovisioningImages. Some of them are told to
+// Ironics as well, and are bound for those already.
+func (o *siteOptions) bindRamdisks(fs *pflag.FlagSet) {
+	all := pflag.NewFlagSet("ramdisks", pflag.ContinueOnError)
+	o.Ramdisks.Bind(all)
+	all.VisitAll(func(f *pflag.Flag) { f.Hidden = f.Name != "build-preprov-image" })
+	fs.AddFlagSet(all)
+}
+
+// ramdisks reads what is told to Ironics as well, and checks the whole.
+func (o *siteOptions) ramdisks(fs *pflag.FlagSet) error {
+	if !o.Ramdisks.Enabled {
+		return nil
+	}
+	r := &o.Ramdisks
+	for name, where := range map[string]*string{"deploy-iso-url": &r.ISO.All, "deploy-kernel-url": &r.Kernel.All, "deploy-ramdisk-url": &r.Initrd.All} {
+		*where = fs.Lookup(name).Value.String()
+	}
+	if o.Backend != ironic.Name {
+		return fmt.Errorf("build-preprov-image: hosts of the %s backend boot no ramdisk; leave it out, or use --backend %s", o.Backend, ironic.Name)
+	}
+	return r.Validate()
 }
 
 // bindBus binds the flags of a NATS server of others.
@@ -98,6 +123,7 @@ func (o *siteOptions) validate(fs *pflag.FlagSet) error {
 	if o.Backend == ironic.Name {
 		errs = append(errs, o.Ironic.Validate())
 	}
+	errs = append(errs, o.ramdisks(fs))
 	o.Bus.Name = name
 	errs = append(errs, o.Bus.Validate())
 	if o.Namespace == "" {

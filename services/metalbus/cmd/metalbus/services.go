@@ -42,7 +42,7 @@ func runProjector(ctx context.Context, f *service.Frame, s metalbus.Shared) erro
 		return err
 	}
 	defer closeBus()
-	settings := projector.Settings{Config: projector.DefaultConfig(), Kube: s.Kube, Companions: companion.Config{HostClaims: true}}
+	settings := projector.Settings{Config: projector.DefaultConfig(), Kube: s.Kube, Companions: companion.Config{HostClaims: true, Ramdisks: s.Ramdisks}}
 	return projector.Run(ctx, f, b, settings)
 }
 
