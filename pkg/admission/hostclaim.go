@@ -41,7 +41,8 @@ func ValidateHostClaimUpdate(before, after *v1alpha1.HostClaim) field.ErrorList 
 
 // ClaimWarnings says what is allowed in a claim and still likely to be a slip.
 func ClaimWarnings(claim *v1alpha1.HostClaim) []string {
-	return Warnings(ImageLogins)(claim.Spec.Image)
+	spec := claim.Spec
+	return append(Warnings(ImageLogins)(spec.Image), unheard(spec.Image, spec.UserData, spec.NetworkData, spec.MetaData)...)
 }
 
 func validateMatchLabels(labels map[string]string, path *field.Path) field.ErrorList {

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/metalbus/metalbus/api/v1alpha1"
 	"github.com/metalbus/metalbus/pkg/bmcaddress"
 )
@@ -51,7 +53,29 @@ func fieldWarnings(host *v1alpha1.BareMetalHost) []string {
 	if len(host.Spec.NetworkInterfaces) > 0 {
 		warnings = append(warnings, "spec.networkInterfaces are checked and kept: no service of metalbus sets switch ports yet")
 	}
-	return append(warnings, Warnings(ImageLogins)(host.Spec.Image)...)
+	return slices.Concat(warnings, Warnings(ImageLogins)(host.Spec.Image),
+		unheard(host.Spec.Image, host.Spec.UserData, host.Spec.NetworkData, host.Spec.MetaData))
+}
+
+// unheard finds what a live image is told in vain: it has no config drive.
+func unheard(image *v1alpha1.Image, user, network, meta *corev1.SecretReference) []string {
+	if !image.IsLiveISO() {
+		return nil
+	}
+	var fields []string
+	for _, f := range []struct {
+		name string
+		ref  *corev1.SecretReference
+	}{{"userData", user}, {"networkData", network}, {"metaData", meta}} {
+		if f.ref != nil {
+			fields = append(fields, "spec."+f.name)
+		}
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	return []string{strings.Join(fields, ", ") + ": not used, since an image of format " + v1alpha1.DiskFormatLiveISO +
+		" is given no config drive; build what it is to know into the image, or use one that is written to a disk"}
 }
 
 // annotationWarnings finds annotations of ours that nobody reads, and words in

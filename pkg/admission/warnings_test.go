@@ -16,14 +16,19 @@ func TestHostWarnings(t *testing.T) {
 		host *host
 		want string // a part of the only warning; none if empty
 	}{
-		"nothing to warn of":              {host: newHost()},
-		"no BMC":                          {host: newHost(bmc(""))},
-		"an address that does not parse":  {host: newHost(bmc("x_y"))},
-		"an address of no host":           {host: newHost(bmc("redfish:///x")), want: "names no host"},
-		"a port that there is not":        {host: newHost(bmc("redfish://192.0.2.10:99999")), want: "has the port 99999, which is not from 1 to 65535"},
-		"a login in the address":          {host: newHost(bmc("redfish://admin:hunter2@192.0.2.10")), want: "holds a login"},
-		"a login in the image's URL":      {host: newHost(image(v1alpha1.Image{URL: "http://u:hunter2@192.0.2.80/os"})), want: "spec.image.url holds a login, with which it is not used"},
-		"a login in the checksum's URL":   {host: newHost(image(v1alpha1.Image{URL: "http://192.0.2.80/os", Checksum: "http://u:hunter2@192.0.2.80/sum"})), want: "spec.image.checksum holds a login"},
+		"nothing to warn of":             {host: newHost()},
+		"no BMC":                         {host: newHost(bmc(""))},
+		"an address that does not parse": {host: newHost(bmc("x_y"))},
+		"an address of no host":          {host: newHost(bmc("redfish:///x")), want: "names no host"},
+		"a port that there is not":       {host: newHost(bmc("redfish://192.0.2.10:99999")), want: "has the port 99999, which is not from 1 to 65535"},
+		"a login in the address":         {host: newHost(bmc("redfish://admin:hunter2@192.0.2.10")), want: "holds a login"},
+		"a login in the image's URL":     {host: newHost(image(v1alpha1.Image{URL: "http://u:hunter2@192.0.2.80/os"})), want: "spec.image.url holds a login, with which it is not used"},
+		"a login in the checksum's URL":  {host: newHost(image(v1alpha1.Image{URL: "http://192.0.2.80/os", Checksum: "http://u:hunter2@192.0.2.80/sum"})), want: "spec.image.checksum holds a login"},
+		"data for an image on a disk":    {host: newHost(image(v1alpha1.Image{URL: "http://192.0.2.80/os", Checksum: "x"}), userData)},
+		"data for a live image": {
+			host: newHost(image(v1alpha1.Image{URL: "http://192.0.2.80/os", DiskFormat: new(v1alpha1.DiskFormatLiveISO)}), userData),
+			want: "spec.userData, spec.metaData: not used, since an image of format live-iso is given no config drive",
+		},
 		"taints":                          {host: newHost(func(h *host) { h.Spec.Taints = []corev1.Taint{{Key: "k"}} }), want: "spec.taints is not used"},
 		"interfaces":                      {host: newHost(nics(v1alpha1.NetworkInterface{Name: "eth0"})), want: "no service of metalbus sets switch ports yet"},
 		"a profile":                       {host: newHost(func(h *host) { h.Spec.HardwareProfile = "dell" })},
@@ -44,6 +49,10 @@ func TestHostWarnings(t *testing.T) {
 			checkWarning(t, admission.HostWarnings(tt.host), tt.want)
 		})
 	}
+}
+
+func userData(h *host) {
+	h.Spec.UserData, h.Spec.MetaData = &corev1.SecretReference{Name: "user"}, &corev1.SecretReference{Name: "meta"}
 }
 
 // checkWarning wants one warning with want in it, or none if want is empty.
