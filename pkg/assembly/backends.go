@@ -2,10 +2,8 @@ package assembly
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -41,7 +39,7 @@ type Backends struct {
 // Bind adds the settings to the flags of a program, with their defaults.
 func (b *Backends) Bind(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&b.Names, "backend", []string{redfish.Name}, "`backends` that there are, separated by commas: redfish, ironic, or fixture to pretend; the first is for hosts that name none")
-	fs.StringVar(&b.CAFile, "bmc-ca-file", "", "`file` with the certificates that BMCs are checked against; empty for the system's")
+	fs.StringVar(&b.CAFile, "bmc-ca-file", "", "`file` with the certificates that BMCs are checked against, read again when it changes; empty for the system's")
 	fs.DurationVar(&b.FixtureDelay, "fixture-delay", 2*time.Second, "`time` that an operation of the fixture backend takes")
 	b.Ironic.Bind(fs)
 }
@@ -122,11 +120,11 @@ func (o *opening) open(name string) error {
 }
 
 func (o *opening) openRedfish() error {
-	roots, err := o.roots()
+	roots, err := openRoots(o.CAFile, o.Now)
 	if err != nil {
 		return err
 	}
-	pool, err := bmc.New(bmc.Config{Now: o.Now, RootCAs: roots})
+	pool, err := bmc.New(bmc.Config{Now: o.Now, RootCAs: roots.current})
 	if err != nil {
 		return err
 	}
@@ -150,19 +148,4 @@ func (o *opening) openIronics() error {
 		o.list = append(o.list, b)
 	}
 	return nil
-}
-
-func (b Backends) roots() (*x509.CertPool, error) {
-	if b.CAFile == "" {
-		return nil, nil //nolint:nilnil // nil is the system's pool
-	}
-	pem, err := os.ReadFile(b.CAFile)
-	if err != nil {
-		return nil, fmt.Errorf("bmc-ca-file: %w", err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("bmc-ca-file %q holds no certificate in PEM format", b.CAFile)
-	}
-	return pool, nil
 }

@@ -189,6 +189,7 @@ func TestTLS(t *testing.T) {
 	srv := secure(t, nil)
 	trusted := x509.NewCertPool()
 	trusted.AddCert(srv.Certificate())
+	roots := func() *x509.CertPool { return trusted }
 	name := strings.Replace(srv.URL, "127.0.0.1", "localhost", 1)
 	tests := map[string]struct {
 		cfg      bmc.Config
@@ -196,12 +197,12 @@ func TestTLS(t *testing.T) {
 		insecure bool
 		want     error
 	}{
-		"a trusted authority":           {bmc.Config{RootCAs: trusted}, srv.URL, false, nil},
+		"a trusted authority":           {bmc.Config{RootCAs: roots}, srv.URL, false, nil},
 		"no verification":               {bmc.Config{}, srv.URL, true, nil},
 		"verification is on by default": {bmc.Config{}, srv.URL, false, bmc.ErrTLS},
-		"the certificate of another":    {bmc.Config{RootCAs: trusted}, name, false, bmc.ErrTLS},
+		"the certificate of another":    {bmc.Config{RootCAs: roots}, name, false, bmc.ErrTLS},
 		"of another, not verified":      {bmc.Config{}, name, true, nil},
-		"an expired certificate":        {bmc.Config{RootCAs: trusted, Now: farFuture}, srv.URL, false, bmc.ErrTLS},
+		"an expired certificate":        {bmc.Config{RootCAs: roots, Now: farFuture}, srv.URL, false, bmc.ErrTLS},
 		"expired, not verified":         {bmc.Config{Now: farFuture}, srv.URL, true, nil},
 	}
 	for label, tc := range tests {
@@ -212,6 +213,20 @@ func TestTLS(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Authorities that are renewed count from the next request on.
+func TestOtherAuthorities(t *testing.T) {
+	srv := secure(t, nil)
+	trusted, roots := x509.NewCertPool(), x509.NewCertPool()
+	trusted.AddCert(srv.Certificate())
+	pool := bmctest.Pool(t, bmc.Config{RootCAs: func() *x509.CertPool { return roots }})
+	b := bmctest.Open(t, pool, bmc.Target{BaseURL: srv.URL, Credentials: bmc.NewCredentials("admin", "canary-7")})
+	_, err := b.Check(t.Context())
+	wants(t, err, bmc.ErrTLS)
+	roots = trusted
+	_, err = b.Check(t.Context())
+	must(t, err)
 }
 
 func farFuture() time.Time { return time.Date(3000, 1, 1, 0, 0, 0, 0, time.UTC) }

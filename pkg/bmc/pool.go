@@ -16,9 +16,9 @@ import (
 type Config struct {
 	// Now is the clock. Required.
 	Now func() time.Time
-	// RootCAs are the authorities that certificates are held against; nil means the
-	// system's.
-	RootCAs *x509.CertPool
+	// RootCAs are the authorities that certificates are held against, asked for at
+	// each request; nil, or none, means the system's.
+	RootCAs func() *x509.CertPool
 	// MaxConns bounds the open connections in all; 1000.
 	MaxConns int
 	// DialTimeout is for a connection, and again for its TLS handshake; 10 s.
@@ -66,7 +66,7 @@ func (c Config) withDefaults() (Config, error) {
 type Pool struct {
 	cfg    Config
 	salt   []byte // of the keys of credentials, so that they are worth nothing outside
-	wires  wires
+	wires  *wires
 	slots  chan struct{} // requests under way
 	failed failedLogins
 

@@ -2,16 +2,23 @@ package bmc
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"net"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 )
 
 // wires are the connections to BMCs, with and without verified certificates.
 type wires struct {
-	verified, insecure *http.Client
+	cfg      Config
+	insecure *http.Client
+
+	mu       sync.Mutex
+	verified *http.Client
+	roots    *x509.CertPool // of verified
 }
 
 // Half of the bound on connections is for requests under way, half for connections
@@ -27,11 +34,15 @@ const (
 
 var errRedirected = errors.New("redirected elsewhere") // never leaves the package
 
-func newWires(cfg Config) wires {
-	return wires{verified: newClient(cfg, false), insecure: newClient(cfg, true)}
+func newWires(cfg Config) *wires {
+	if cfg.RootCAs == nil {
+		cfg.RootCAs = func() *x509.CertPool { return nil }
+	}
+	roots := cfg.RootCAs()
+	return &wires{cfg: cfg, roots: roots, verified: newClient(cfg, roots, false), insecure: newClient(cfg, nil, true)}
 }
 
-func newClient(cfg Config, insecure bool) *http.Client {
+func newClient(cfg Config, roots *x509.CertPool, insecure bool) *http.Client {
 	idle := max(1, cfg.MaxConns/4) // for each of the two clients
 	return &http.Client{
 		CheckRedirect: sameHost,
@@ -39,7 +50,7 @@ func newClient(cfg Config, insecure bool) *http.Client {
 			DialContext:         (&net.Dialer{Timeout: cfg.DialTimeout}).DialContext,
 			TLSHandshakeTimeout: cfg.DialTimeout,
 			TLSClientConfig: &tls.Config{
-				MinVersion: tls.VersionTLS12, RootCAs: cfg.RootCAs, Time: cfg.Now,
+				MinVersion: tls.VersionTLS12, RootCAs: roots, Time: cfg.Now,
 				InsecureSkipVerify: insecure, //nolint:gosec // the user asked for it, host by host
 			},
 			MaxIdleConns: idle, MaxIdleConnsPerHost: idle, IdleConnTimeout: keepIdle,
@@ -58,14 +69,25 @@ func sameHost(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-func (w wires) client(insecure bool) *http.Client {
+// client sends requests. With other authorities than before there is another one:
+// what is under way at the old one ends there.
+func (w *wires) client(insecure bool) *http.Client {
 	if insecure {
 		return w.insecure
+	}
+	roots := w.cfg.RootCAs()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if roots != w.roots {
+		w.verified.CloseIdleConnections()
+		w.verified, w.roots = newClient(w.cfg, roots, false), roots
 	}
 	return w.verified
 }
 
-func (w wires) close() {
+func (w *wires) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.verified.CloseIdleConnections()
 	w.insecure.CloseIdleConnections()
 }
