@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/metalbus/metalbus/api/event"
 	"github.com/metalbus/metalbus/pkg/backend"
 	"github.com/metalbus/metalbus/pkg/backend/ironic"
@@ -70,20 +68,6 @@ func (l *ironicLab) of(h lifecycle.Host) *ironic.Backend {
 	return l.machines[h.Name()].back
 }
 
-// Get is a Secret, as the backend reads it.
-func (l *ironicLab) Get(_ context.Context, ns, name string) (data map[string][]byte, version string, err error) {
-	h, ok := l.around.logins.(*theatre)
-	if !ok {
-		return nil, "", errors.New("Secrets are read in a theatre only")
-	}
-	var s corev1.Secret
-	if !h.api.Object("secrets", ns, name, &s) {
-		_, _, err := h.Credentials(context.Background(), ns, name) // which says that it is gone
-		return nil, "", err
-	}
-	return s.Data, s.ResourceVersion, nil
-}
-
 // machine makes one with an Ironic of its own.
 func (l *ironicLab) machine(t *testing.T, name string) machine {
 	t.Helper()
@@ -109,7 +93,7 @@ func (l *ironicLab) machine(t *testing.T, name string) machine {
 	l.t.Cleanup(c.Close)
 	set := ironic.DefaultSettings()
 	set.Ramdisk.ISO, set.RestAge, set.SoftPowerOff = "http://192.0.2.80/agent.iso", 10*time.Millisecond, time.Second
-	if m.back, err = ironic.New(c, set, ironic.Beside{Secrets: l, Now: l.around.now}); err != nil {
+	if m.back, err = ironic.New(c, set, ironic.Beside{Secrets: l.around.secrets, Now: l.around.now}); err != nil {
 		t.Fatal(err)
 	}
 	l.mu.Lock()

@@ -106,7 +106,7 @@ func newRealLab(t *testing.T, s surroundings, hosts int, told ...[]story) lab {
 	t.Cleanup(c.Close)
 	set := ironic.DefaultSettings()
 	set.Ramdisk.ISO, set.RestAge, set.SoftPowerOff = l.rig.Files()+"/agent.iso", time.Second, 20*time.Second
-	if l.back, err = ironic.New(c, set, ironic.Beside{Secrets: &l.ironicLab, Now: s.now}); err != nil {
+	if l.back, err = ironic.New(c, set, ironic.Beside{Secrets: l.around.secrets, Now: s.now}); err != nil {
 		t.Fatal(err)
 	}
 	return l

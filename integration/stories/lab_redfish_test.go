@@ -33,7 +33,7 @@ func newRedfishLab(t *testing.T, s surroundings) lab {
 	})
 	l := &redfishLab{sim: sim, pool: bmctest.Pool(t, bmc.Config{FirstPause: 10 * time.Millisecond, LongestPause: 50 * time.Millisecond})}
 	limits := redfish.Limits{Power: time.Second, SoftOff: 300 * time.Millisecond, Boot: 5 * time.Second}
-	l.back = redfish.New(l.pool, s.logins, limits, s.now)
+	l.back = redfish.New(l.pool, s.secrets, limits, s.now)
 	return l
 }
 

@@ -44,8 +44,8 @@ type view interface {
 
 // surroundings are what a lab finds where it is set up.
 type surroundings struct {
-	now    func() time.Time
-	logins redfish.Secrets
+	now     func() time.Time
+	secrets redfish.Secrets
 	// password is what is in the version of a Secret that a host names.
 	password func(event.SecretRef) string
 }

@@ -59,7 +59,7 @@ func inMemory(t *testing.T, name string, open func(*testing.T, surroundings) lab
 	m := &memory{t: t, now: beginning, desk: &desk{since: beginning}, docs: map[string][]byte{}, timing: bus.DefaultTiming()}
 	m.firm = m.firmware
 	clock := func() time.Time { return m.now }
-	l := open(t, surroundings{now: clock, logins: m, password: func(event.SecretRef) string { return m.login["password"] }})
+	l := open(t, surroundings{now: clock, secrets: m, password: func(event.SecretRef) string { return m.login["password"] }})
 	set := backend.NewSet(l.backend())
 	m.host.UID = "uid-" + name
 	for _, w := range []bus.Worker{
@@ -80,6 +80,11 @@ func (m *memory) Credentials(context.Context, string, string) (user, password st
 		return "", "", &lifecycle.ProblemError{Problem: p}
 	}
 	return m.login["username"], m.login["password"], nil
+}
+
+// Get is never asked: no such story names other Secrets.
+func (m *memory) Get(context.Context, string, string) (data map[string][]byte, version string, err error) {
+	return nil, "", errors.New("Secrets are read in a theatre only")
 }
 
 // PutData keeps a document.

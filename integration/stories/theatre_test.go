@@ -87,7 +87,7 @@ func openTheatre(t *testing.T, images bool, open func(*testing.T, surroundings) 
 	t.Helper()
 	h := &theatre{t: t, images: images, api: kubetest.New(t), nats: bustest.Server(t), complaints: &complaints{Handler: slog.DiscardHandler}, secrets: map[string][]written{}}
 	h.log = slog.New(h.complaints)
-	h.lab = open(t, surroundings{now: h.now, logins: h, password: h.password})
+	h.lab = open(t, surroundings{now: h.now, secrets: h, password: h.password})
 	h.pace = paceOf(h.lab)
 	h.bus = h.connect("test")
 	h.begin()
@@ -176,12 +176,18 @@ func (h *theatre) again() {
 
 // Credentials are the login in a Secret.
 func (h *theatre) Credentials(_ context.Context, ns, name string) (user, password string, err error) {
+	data, _, err := h.Get(context.Background(), ns, name)
+	return string(data["username"]), string(data["password"]), err
+}
+
+// Get is all that is in a Secret, and its version.
+func (h *theatre) Get(_ context.Context, ns, name string) (data map[string][]byte, version string, err error) {
 	var s corev1.Secret
 	if !h.api.Object("secrets", ns, name, &s) {
 		p := lifecycle.NewProblem(v1alpha1.RegistrationError, event.ClassCredentials, "the Secret is gone")
-		return "", "", &lifecycle.ProblemError{Problem: p}
+		return nil, "", &lifecycle.ProblemError{Problem: p}
 	}
-	return string(s.Data["username"]), string(s.Data["password"]), nil
+	return s.Data, s.ResourceVersion, nil
 }
 
 // password is what is in a version of a Secret. What others write to it leaves

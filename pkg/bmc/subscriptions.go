@@ -3,8 +3,11 @@ package bmc
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"maps"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -14,7 +17,15 @@ type Subscription struct {
 	ID          string
 	Destination string
 	Context     string
+	// Headers are what the BMC sends along; they are secret, and told to the BMC only.
+	Headers map[string]string
 }
+
+// String hides the headers.
+func (s Subscription) String() string { return "subscription of " + scrub(s.Destination) }
+
+// GoString hides the headers too.
+func (s Subscription) GoString() string { return s.String() }
 
 // Subscriptions are those that the BMC has.
 func (b *BMC) Subscriptions(ctx context.Context) ([]Subscription, error) {
@@ -42,13 +53,25 @@ func (b *BMC) Subscriptions(ctx context.Context) ([]Subscription, error) {
 
 // Subscribe has the BMC post its events to a URL.
 func (b *BMC) Subscribe(ctx context.Context, s Subscription) error {
-	return b.converse(ctx, "subscribe "+scrub(s.Destination), func(t *talk) error {
+	body := map[string]any{"Destination": s.Destination, "Context": s.Context, "Protocol": "Redfish"}
+	var headers []map[string]string
+	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
+		headers = append(headers, map[string]string{name: s.Headers[name]})
+	}
+	if headers != nil {
+		body["HttpHeaders"] = headers
+	}
+	err := b.converse(ctx, "subscribe "+scrub(s.Destination), func(t *talk) error {
 		where, err := t.subscriptions()
 		if err != nil {
 			return err
 		}
-		return t.change(http.MethodPost, where, map[string]any{"Destination": s.Destination, "Context": s.Context, "Protocol": "Redfish"}, nil)
+		return t.change(http.MethodPost, where, body, nil)
 	})
+	if e, ok := errors.AsType[*Error](err); ok { // the BMC may quote what it refuses
+		e.Detail = scrub(e.Detail, slices.Collect(maps.Values(s.Headers))...)
+	}
+	return err
 }
 
 // Unsubscribe ends a subscription.

@@ -17,6 +17,15 @@ const (
 // CreateStep is the write that makes a subscription at a BMC.
 func CreateStep(uid string) string { return createStep + uid }
 
+// Headers are the HTTP headers in a Secret that a subscription names.
+func Headers(secret map[string][]byte) map[string]string {
+	headers := map[string]string{}
+	for name, value := range secret {
+		headers[name] = string(value)
+	}
+	return headers
+}
+
 // EndStep is the write that ends one.
 func EndStep(uid string) string { return endStep + uid }
 

@@ -75,10 +75,7 @@ func (b *Backend) doSubscribe(ctx context.Context, v view) error {
 		if err != nil {
 			return err
 		}
-		s.Headers = map[string]string{}
-		for name, value := range data {
-			s.Headers[name] = string(value)
-		}
+		s.Headers = lifecycle.Headers(data)
 	}
 	_, err := b.client.Subscribe(ctx, v.node.UUID, s)
 	return err

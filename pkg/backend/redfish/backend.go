@@ -17,11 +17,13 @@ import (
 // Name is how users call this backend.
 const Name = "redfish"
 
-// Secrets reads BMC credentials.
+// Secrets reads BMC credentials, and what BMCs send along with events.
 type Secrets interface {
 	// Credentials are the user name and password of a Secret. What is wrong
 	// with the Secret itself is a *lifecycle.ProblemError.
 	Credentials(ctx context.Context, namespace, name string) (username, password string, err error)
+	// Get is all that is in a Secret, and its version; errors as those of Credentials.
+	Get(ctx context.Context, namespace, name string) (data map[string][]byte, version string, err error)
 }
 
 // Limits are how long a machine may take.
@@ -41,17 +43,18 @@ func DefaultLimits() Limits {
 
 // Backend speaks Redfish to BMCs.
 type Backend struct {
-	pool   *bmc.Pool
-	logins *logins
-	limits Limits
-	now    func() time.Time
+	pool    *bmc.Pool
+	secrets Secrets
+	logins  *logins
+	limits  Limits
+	now     func() time.Time
 }
 
 var _ backend.Backend = (*Backend)(nil)
 
 // New is a Backend over a pool of BMCs.
 func New(pool *bmc.Pool, s Secrets, limits Limits, now func() time.Time) *Backend {
-	return &Backend{pool: pool, logins: newLogins(s, now), limits: limits, now: now}
+	return &Backend{pool: pool, secrets: s, logins: newLogins(s, now), limits: limits, now: now}
 }
 
 // Name is "redfish".
@@ -180,7 +183,7 @@ func (b *Backend) Do(ctx context.Context, h lifecycle.Host, w lifecycle.Write) e
 		writeBoot: withMedia(boot), writeEject: withMedia(eject), writeOn: command(bmc.TurnOn), writeHard: command(bmc.TurnOff), writeSoft: shutDown, writeReboot: command(bmc.Cycle),
 	}[w.Name]
 	if w.Kind == event.Subscribe {
-		write = subscribe
+		write = b.subscribe
 	}
 	if write == nil {
 		return fmt.Errorf("the %s backend knows no write %q", Name, w.Name)

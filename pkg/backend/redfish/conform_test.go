@@ -42,6 +42,10 @@ func (s secrets) Credentials(_ context.Context, _, name string) (string, string,
 	return c[0], c[1], nil
 }
 
+func (s secrets) Get(_ context.Context, _, name string) (map[string][]byte, string, error) {
+	return map[string][]byte{"X-Rack": []byte(name)}, "1", nil
+}
+
 func newRack(t *testing.T, profile string) *rack {
 	t.Helper()
 	sim, err := bmcsim.New(bmcsim.Config{Now: time.Now, Seed: t.Name(), Profiles: []string{profile}})

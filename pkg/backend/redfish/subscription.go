@@ -20,8 +20,6 @@ func (b *Backend) subscription(ctx context.Context, v view) (lifecycle.Outlook, 
 		return lifecycle.Finished{}, nil
 	case !speaks:
 		return refuse(v1alpha1.PowerManagementError, fmt.Sprintf("the %s backend cannot subscribe to events over IPMI", Name)), nil
-	case turn.Wish != nil && turn.Wish.Headers.Name != "":
-		return refuse(v1alpha1.PowerManagementError, fmt.Sprintf("the %s backend has no HTTP headers sent along (httpHeadersRef)", Name)), nil
 	}
 	id, err := theOne(ctx, machine, v.host, turn)
 	if err != nil {
@@ -62,15 +60,24 @@ func theOne(ctx context.Context, machine *bmc.BMC, h lifecycle.Host, turn lifecy
 	return "", err
 }
 
-// subscribe makes or ends the subscription that is next.
-func subscribe(ctx context.Context, h lifecycle.Host, c controller) error {
+// subscribe makes or ends the subscription that is next. What the BMC is to send
+// along is read from its Secret, and goes nowhere else.
+func (b *Backend) subscribe(ctx context.Context, h lifecycle.Host, c controller) error {
 	turn, open := lifecycle.NextSubscription(h)
 	machine, speaks := c.(*bmc.BMC)
 	switch {
 	case !open || !speaks:
 		return nil // it is looked at again
 	case turn.Wish != nil:
-		return machine.Subscribe(ctx, bmc.Subscription{Destination: turn.Wish.Destination, Context: turn.Wish.Context})
+		s := bmc.Subscription{Destination: turn.Wish.Destination, Context: turn.Wish.Context}
+		if ref := turn.Wish.Headers; ref.Name != "" {
+			data, _, err := b.secrets.Get(ctx, h.Intent.Namespace, ref.Name)
+			if err != nil {
+				return err
+			}
+			s.Headers = lifecycle.Headers(data)
+		}
+		return machine.Subscribe(ctx, s)
 	}
 	id, err := theOne(ctx, machine, h, turn)
 	if err != nil || id == "" {
