@@ -198,7 +198,7 @@ func (l *looker) showSettings(ctx context.Context, key types.NamespacedName, s s
 		return verdict{}, err
 	}
 	l.settings.Wrote(shorten(next))
-	l.tell(kube.Reporter{Kind: "HostFirmwareSettings", Component: "metal3-hostfirmwaresettings-controller", Controller: "metal3.io/hostfirmwaresettings-controller"}, o, "Invalid BIOS setting: ", v.faults)
+	l.tell(kube.Reporter{Kind: "HostFirmwareSettings", Component: "metal3-hostfirmwaresettings-controller", Controller: "metal3.io/hostfirmwaresettings-controller"}, o, onSettings(), v.faults)
 	return v, nil
 }
 
@@ -209,12 +209,7 @@ func (l *looker) settingsUnknown(ctx context.Context, o *v1alpha1.HostFirmwareSe
 		return nil
 	}
 	next := o.DeepCopy()
-	if s.read.Problem == "" {
-		next.Status.Conditions = unsupported(o.Status.Conditions, s.backend(), l.subject(o, s))
-	} else {
-		kinds := []string{string(v1alpha1.FirmwareSettingsChangeDetected), string(v1alpha1.FirmwareSettingsValid)}
-		next.Status.Conditions = unknown(o.Status.Conditions, kinds, l.subject(o, s))
-	}
+	next.Status.Conditions = onSettings().unjudged(o.Status.Conditions, s, l.subject(o, s))
 	if equal(o.Status, next.Status) {
 		return nil
 	}
@@ -259,7 +254,7 @@ func (l *looker) showComponents(ctx context.Context, key types.NamespacedName, s
 		return verdict{}, nil, err
 	}
 	l.components.Wrote(next)
-	l.tell(kube.Reporter{Kind: "HostFirmwareComponents", Component: "metal3-hostfirmwarecomponents-controller", Controller: "metal3.io/hostfirmwarecomponents-controller"}, o, "Invalid Firmware Components: ", v.faults)
+	l.tell(kube.Reporter{Kind: "HostFirmwareComponents", Component: "metal3-hostfirmwarecomponents-controller", Controller: "metal3.io/hostfirmwarecomponents-controller"}, o, onComponents(), v.faults)
 	return v, installed, nil
 }
 
@@ -268,12 +263,7 @@ func (l *looker) componentsUnknown(ctx context.Context, o *v1alpha1.HostFirmware
 		return nil
 	}
 	next := o.DeepCopy()
-	if s.read.Problem == "" {
-		next.Status.Conditions = unsupported(o.Status.Conditions, s.backend(), l.subject(o, s))
-	} else {
-		kinds := []string{string(v1alpha1.HostFirmwareComponentsChangeDetected), string(v1alpha1.HostFirmwareComponentsValid)}
-		next.Status.Conditions = unknown(o.Status.Conditions, kinds, l.subject(o, s))
-	}
+	next.Status.Conditions = onComponents().unjudged(o.Status.Conditions, s, l.subject(o, s))
 	if equal(o.Status, next.Status) {
 		return nil
 	}
@@ -286,10 +276,10 @@ func (l *looker) componentsUnknown(ctx context.Context, o *v1alpha1.HostFirmware
 }
 
 // tell makes an Event of each fault, once for each generation of the object.
-func (l *looker) tell(r kube.Reporter, o client.Object, prefix string, faults []string) {
+func (l *looker) tell(r kube.Reporter, o client.Object, w words, faults []string) {
 	for _, fault := range faults {
 		l.cluster.Announcer.TellOf(r, o, kube.News{
-			ID: fmt.Sprintf("invalid/%d/%s", o.GetGeneration(), kube.Digest(fault)), Reason: "ValidationFailed", Message: prefix + fault, At: l.now(),
+			ID: fmt.Sprintf("invalid/%d/%s", o.GetGeneration(), kube.Digest(fault)), Reason: "ValidationFailed", Message: w.fault + fault, At: l.now(),
 		})
 	}
 }

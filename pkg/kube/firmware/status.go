@@ -79,14 +79,7 @@ func settingsStatus(o *v1alpha1.HostFirmwareSettings, f event.Firmware, v verdic
 			status.Settings[name] = value
 		}
 	}
-	const changed, valid = string(v1alpha1.FirmwareSettingsChangeDetected), string(v1alpha1.FirmwareSettingsValid)
-	status.Conditions = taken(status.Conditions)
-	s.mark(&status.Conditions, changed, truth(len(v.differ) > 0), v1alpha1.FirmwareSettingsSuccessReason, differing("settings", v, s.when))
-	if len(v.faults) > 0 {
-		s.mark(&status.Conditions, valid, metav1.ConditionFalse, v1alpha1.FirmwareSettingsConfigurationErrorReason, joined("Invalid BIOS setting: "+strings.Join(v.faults, "; "), s.remarks))
-	} else {
-		s.mark(&status.Conditions, valid, metav1.ConditionTrue, v1alpha1.FirmwareSettingsSuccessReason, s.remarks)
-	}
+	status.Conditions = onSettings().judged(status.Conditions, v, s)
 	return status
 }
 
@@ -97,14 +90,7 @@ func componentsStatus(o *v1alpha1.HostFirmwareComponents, f event.Firmware, v ve
 	if len(v.differ) == 0 {
 		status.Updates = withoutLogins(o.Spec.Updates)
 	}
-	const changed, valid = string(v1alpha1.HostFirmwareComponentsChangeDetected), string(v1alpha1.HostFirmwareComponentsValid)
-	status.Conditions = taken(status.Conditions)
-	s.mark(&status.Conditions, changed, truth(len(v.differ) > 0), v1alpha1.FirmwareComponentsOKReason, differing("updates", v, s.when))
-	if len(v.faults) > 0 {
-		s.mark(&status.Conditions, valid, metav1.ConditionFalse, v1alpha1.FirmwareComponentsInvalidReason, joined("Invalid Firmware Components: "+strings.Join(v.faults, "; "), s.remarks))
-	} else {
-		s.mark(&status.Conditions, valid, metav1.ConditionTrue, v1alpha1.FirmwareComponentsOKReason, s.remarks)
-	}
+	status.Conditions = onComponents().judged(status.Conditions, v, s)
 	return status
 }
 
@@ -125,23 +111,6 @@ const (
 	whenPrepared = "The host is in use: they are changed when it is next prepared, or at its next reboot if its HostUpdatePolicy says onReboot"
 	notHeeded    = "They were handed over to the machine, which has not heeded them; take them out of the specification and write them again to have that tried once more"
 )
-
-// unsupported puts up that nothing is read or changed of this machine's firmware.
-func unsupported(list []metav1.Condition, backend string, s subject) []metav1.Condition {
-	list = slices.Clone(list)
-	text := "Nothing of this is carried out: the backend " + backend + " reads and changes no firmware of this machine. Change it at the BMC, or use a BMC and a backend that can: Ironic with Redfish."
-	s.mark(&list, v1alpha1.SupportedCondition, metav1.ConditionFalse, v1alpha1.NotSupportedReason, text)
-	return list
-}
-
-// unknown says of an object that it is not known whether it is valid.
-func unknown(list []metav1.Condition, kinds []string, s subject) []metav1.Condition {
-	list = taken(list)
-	for _, kind := range kinds {
-		s.mark(&list, kind, metav1.ConditionUnknown, notReadReason, s.remarks)
-	}
-	return list
-}
 
 // digestKey stands in for all settings of an object that is kept in memory: of
 // thousands of machines with hundreds of settings each nobody reads them there.
