@@ -7,12 +7,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+
+	"github.com/metalbus/metalbus/api/internal/module"
 )
 
 // controllerGen makes deep copies and CustomResourceDefinitions. Its version
@@ -37,7 +38,7 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	root, err := moduleRoot()
+	root, err := module.Root()
 	if err != nil {
 		return err
 	}
@@ -64,22 +65,4 @@ func generate(ctx context.Context, root string) error {
 		return fmt.Errorf("run %s: %w", controllerGen, err)
 	}
 	return nil
-}
-
-// moduleRoot finds the nearest go.mod, upwards from the working directory.
-func moduleRoot() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir, nil
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return "", errors.New("no go.mod above the working directory: run it inside the module")
-		}
-		dir = parent
-	}
 }

@@ -6,12 +6,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metalbus/metalbus/api/internal/module"
 )
 
 // The page is made from the definitions, so it cannot say anything else.
 func TestReferenceIsFresh(t *testing.T) {
 	t.Parallel()
-	root, err := moduleRoot()
+	root, err := module.Root()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metalbus/metalbus/api/internal/module"
 )
 
 func TestGeneratedFilesAreFresh(t *testing.T) {
-	root, err := moduleRoot()
+	root, err := module.Root()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,12 +6,13 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/metalbus/metalbus/api/internal/module"
 )
 
 func main() {
@@ -22,7 +23,7 @@ func main() {
 }
 
 func run() error {
-	root, err := moduleRoot()
+	root, err := module.Root()
 	if err != nil {
 		return err
 	}
@@ -61,22 +62,4 @@ func generate() (map[string][]byte, error) {
 	}
 	files["docs/events.md"] = page
 	return files, nil
-}
-
-// moduleRoot finds the nearest go.mod, upwards from the working directory.
-func moduleRoot() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir, nil
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return "", errors.New("no go.mod above the working directory: run it inside the module")
-		}
-		dir = parent
-	}
 }
