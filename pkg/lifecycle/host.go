@@ -114,11 +114,16 @@ func (h Host) Op() (*event.Op, event.Section) {
 	return nil, ""
 }
 
-// Doing reports whether an operation of this kind is under way.
-func (h Host) Doing(k event.Kind) bool {
-	op := h.Work(k.Section()).Op
-	return op != nil && op.Kind == k
+// OpOf is the operation of this kind, nil if it is not under way.
+func (h Host) OpOf(k event.Kind) *event.Op {
+	if op := h.Work(k.Section()).Op; op != nil && op.Kind == k {
+		return op
+	}
+	return nil
 }
+
+// Doing reports whether an operation of this kind is under way.
+func (h Host) Doing(k event.Kind) bool { return h.OpOf(k) != nil }
 
 // Name is how people call the host: <namespace>/<name>.
 func (h Host) Name() string { return h.Intent.Namespace + "/" + h.Intent.Name }

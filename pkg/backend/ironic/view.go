@@ -26,12 +26,7 @@ type view struct {
 }
 
 // op is the operation of the view's kind, nil if it has not begun.
-func (v view) op() *event.Op {
-	if op := v.host.Work(v.kind.Section()).Op; op != nil && op.Kind == v.kind {
-		return op
-	}
-	return nil
-}
+func (v view) op() *event.Op { return v.host.OpOf(v.kind) }
 
 // did reports whether the write was the operation's last, and was taken.
 func (v view) did(writes ...string) bool {

@@ -80,12 +80,7 @@ type view struct {
 }
 
 // op is the operation of the view's kind, nil if it has not begun.
-func (v view) op() *event.Op {
-	if op := v.host.Work(v.kind.Section()).Op; op != nil && op.Kind == v.kind {
-		return op
-	}
-	return nil
-}
+func (v view) op() *event.Op { return v.host.OpOf(v.kind) }
 
 // step is the write that was claimed last, "" before the first.
 func (v view) step() string {
