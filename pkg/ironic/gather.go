@@ -22,7 +22,7 @@ func (g *gathered[Q]) add(now time.Time, q Q, answer func()) {
 		return
 	}
 	g.planned = true
-	time.AfterFunc(max(gather, g.ended.Add(min(share*g.took, longestGather)).Sub(now)), answer)
+	time.AfterFunc(max(gather, g.ended.Add(min(max(share*g.took, shortestGather), longestGather)).Sub(now)), answer)
 }
 
 // take are the questions to be answered now. Who comes from now on waits for the

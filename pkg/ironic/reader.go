@@ -22,8 +22,10 @@ const (
 	// share is how many times as long as a listing took is waited until the next one
 	// begins: a quarter of Ironic's time for us is enough.
 	share = 4
-	// longestGather bounds that.
-	longestGather = 2 * time.Second
+	// shortestGather and longestGather bound that. Who reads that much has so many
+	// nodes under way that a second does not matter to any of them.
+	shortestGather = time.Second
+	longestGather  = 2 * time.Second
 	// worth is how many reads are worth a page of a listing.
 	worth = 5
 )

@@ -49,13 +49,14 @@ type Announcer struct {
 	limit   *rate.Limiter
 	metrics *metrics
 	log     *slog.Logger
+	busy    func() bool
 	urgent  chan *corev1.Event
 	others  chan *corev1.Event
 }
 
 func newAnnouncer(c client.Client, perSecond int, m *metrics, log *slog.Logger) *Announcer {
 	return &Announcer{
-		client: c, limit: rate.NewLimiter(rate.Limit(perSecond), 2*perSecond), metrics: m, log: log,
+		client: c, busy: func() bool { return false }, limit: rate.NewLimiter(rate.Limit(perSecond), 2*perSecond), metrics: m, log: log,
 		urgent: make(chan *corev1.Event, queued), others: make(chan *corev1.Event, queued),
 	}
 }
@@ -118,7 +119,26 @@ func (a *Announcer) Run(ctx context.Context) {
 		if e == nil || a.limit.Wait(ctx) != nil {
 			return
 		}
+		a.giveWay(ctx, e)
 		a.make(ctx, e)
+	}
+}
+
+// While the API is busy an Event that is no warning waits for longestWay at most, and
+// looks every lookAgain whether it still is.
+const (
+	longestWay = time.Second
+	lookAgain  = 50 * time.Millisecond
+)
+
+// giveWay lets writes to hosts go first.
+func (a *Announcer) giveWay(ctx context.Context, e *corev1.Event) {
+	for waited := time.Duration(0); e.Type != corev1.EventTypeWarning && a.busy() && waited < longestWay; waited += lookAgain {
+		select {
+		case <-time.After(lookAgain):
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 

@@ -75,6 +75,7 @@ func New(access *rest.Config, cfg Config, o Options) (*Cluster, error) {
 		cfg: cfg, rest: access, client: c, log: o.Log, now: o.Now, metrics: m, slots: make(chan struct{}, cfg.Writes),
 		Hosts: newHosts(), Secrets: &Secrets{reader: c}, Announcer: newAnnouncer(c, cfg.EventsPerSecond, m, o.Log),
 	}
+	cluster.Announcer.busy = cluster.Busy
 	cluster.refs = newRefs(cluster)
 	cluster.Hosts.OnChange(cluster.queued.add)
 	return cluster, nil
@@ -141,6 +142,11 @@ func (c *Cluster) Config() Config { return c.cfg }
 func (c *Cluster) logged(ctx context.Context) context.Context {
 	return logr.NewContext(ctx, logr.FromSlogHandler(c.log.Handler()))
 }
+
+// Busy reports whether the API is kept busy by writes to hosts, so that whatever can
+// wait had better wait: what is said beside a state, and objects of less interest.
+// Those who wait for it have to come to an end by themselves.
+func (c *Cluster) Busy() bool { return 2*len(c.slots) > cap(c.slots) }
 
 // write makes one write when there is a slot for it, within a bounded time,
 // and counts it.

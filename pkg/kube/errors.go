@@ -16,6 +16,9 @@ var (
 	ErrGone = errors.New("the object is gone")
 	// ErrConflict: somebody else changed the object meanwhile; read it again.
 	ErrConflict = errors.New("the object was changed by somebody else")
+	// ErrUnseen: the watch of this replica has not brought an object yet that another
+	// replica has seen.
+	ErrUnseen = errors.New("an object has not been seen yet")
 	// ErrTerminating: the namespace is being deleted and takes nothing new.
 	ErrTerminating = errors.New("the namespace is being deleted")
 )

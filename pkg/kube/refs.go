@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -18,12 +19,16 @@ import (
 
 // refs are the objects beside the hosts that hosts depend on: Secrets and
 // HardwareData. Of a Secret that a host names its metadata are remembered, of
-// HardwareData its version; other Secrets, and all content, are not.
+// HardwareData its version. Other Secrets are forgotten soon, and content is never
+// kept.
 type refs struct {
 	c *Cluster
 
-	mu       sync.Mutex
-	secrets  map[types.NamespacedName]secretMeta
+	mu      sync.Mutex
+	secrets map[types.NamespacedName]secretMeta
+	// fresh are Secrets that no host names, or not yet: most are made right before
+	// their host.
+	fresh    map[types.NamespacedName]secretMeta
 	hardware map[types.NamespacedName]string // to the resourceVersion
 	nudge    func(Ref)
 }
@@ -40,9 +45,13 @@ type secretMeta struct {
 	moving bool
 }
 
+// mostFresh is how many Secrets are remembered that no host names.
+const mostFresh = 4096
+
 func newRefs(c *Cluster) *refs {
 	return &refs{
-		c: c, secrets: map[types.NamespacedName]secretMeta{}, hardware: map[types.NamespacedName]string{}, nudge: func(Ref) {},
+		c: c, secrets: map[types.NamespacedName]secretMeta{}, fresh: map[types.NamespacedName]secretMeta{},
+		hardware: map[types.NamespacedName]string{}, nudge: func(Ref) {},
 	}
 }
 
@@ -86,6 +95,7 @@ func (r *refs) watch(ctx context.Context, nudge func(Ref), listed func()) {
 	// Nobody keeps these up to date from now on.
 	r.nudge = func(Ref) {}
 	clear(r.secrets)
+	clear(r.fresh)
 	clear(r.hardware)
 }
 
@@ -131,6 +141,10 @@ func (r *refs) secretSeen(o *metadata) {
 	switch {
 	case len(hosts) == 0:
 		delete(r.secrets, key)
+		if len(r.fresh) >= mostFresh {
+			clear(r.fresh)
+		}
+		r.fresh[key] = metaOf(o)
 	case changed:
 		r.secrets[key] = metaOf(o)
 	}
@@ -143,6 +157,7 @@ func (r *refs) secretSeen(o *metadata) {
 func (r *refs) secretEnded(o *metadata) {
 	key := client.ObjectKeyFromObject(o)
 	r.mu.Lock()
+	delete(r.fresh, key)
 	m := metaOf(o)
 	if m.moving { // to its hosts it is as it was: they are being moved too
 		r.secrets[key] = m
@@ -162,6 +177,9 @@ func (r *refs) secretsListed(scope string, list []*metadata) {
 		r.secretSeen(o)
 	}
 	r.mu.Lock()
+	maps.DeleteFunc(r.fresh, func(key types.NamespacedName, _ secretMeta) bool {
+		return !there[key] && (scope == "" || key.Namespace == scope)
+	})
 	var gone []types.NamespacedName
 	for key := range r.secrets {
 		if !there[key] && (scope == "" || key.Namespace == scope) {
@@ -230,10 +248,7 @@ func (r *refs) tell(hosts []Ref) {
 // secret is what is remembered of a Secret, else what the API says now. It is
 // false if the Secret does not exist.
 func (r *refs) secret(ctx context.Context, key types.NamespacedName) (secretMeta, bool, error) {
-	r.mu.Lock()
-	m, known := r.secrets[key]
-	r.mu.Unlock()
-	if known {
+	if m, known := r.remembered(key); known {
 		return m, true, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTime)
@@ -249,10 +264,26 @@ func (r *refs) secret(ctx context.Context, key types.NamespacedName) (secretMeta
 	return metaOf(o), true, nil
 }
 
+// remembered is what is remembered of a Secret that a host names from now on.
+func (r *refs) remembered(key types.NamespacedName) (secretMeta, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if m, known := r.secrets[key]; known {
+		return m, true
+	}
+	m, known := r.fresh[key]
+	if known {
+		r.secrets[key] = m
+		delete(r.fresh, key)
+	}
+	return m, known
+}
+
 func (r *refs) remember(o client.Object) {
 	key := client.ObjectKeyFromObject(o)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	delete(r.fresh, key)
 	if old, known := r.secrets[key]; !known || newer(o.GetResourceVersion(), old.version) {
 		r.secrets[key] = metaOf(o)
 	}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -83,3 +85,65 @@ func heap() int {
 	runtime.ReadMemStats(&m)
 	return int(m.HeapAlloc)
 }
+
+// A Secret that was seen right before its host is claimed without being read.
+func TestASecretThatWasSeenIsNotRead(t *testing.T) {
+	api := kubetest.New(t)
+	user := kubetest.NewUser(t, api.Config(), "lab")
+	reads := 0
+	access := api.Config()
+	access.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/secrets/mine") {
+				reads++
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	c, err := kube.New(access, kube.Config{Identity: "a"}, kube.Options{Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(), Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	user.Create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "mine"}})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{}, 2)
+	claimed := make(chan string, 16)
+	go func() { c.Watch(ctx); done <- struct{}{} }()
+	go func() {
+		_ = c.Serve(ctx, 1, func(ctx context.Context, r kube.Ref) (time.Duration, error) {
+			o := c.Hosts.Get(r.UID)
+			if o.Name == "first" {
+				claimed <- ""
+				return 0, nil
+			}
+			version, err := c.ClaimSecret(ctx, o, "mine")
+			if err != nil && ctx.Err() == nil {
+				t.Error(err)
+			}
+			claimed <- version
+			return 0, nil
+		})
+		done <- struct{}{}
+	}()
+	user.Create(&v1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Name: "first"}})
+	<-claimed // so it serves, and has seen all Secrets
+	o := &v1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Name: "later"}}
+	o.Spec.BMC.CredentialsName = "mine"
+	user.Create(o)
+	version := <-claimed
+	cancel()
+	<-done
+	<-done
+	secret := &corev1.Secret{}
+	api.Object("secrets", "lab", "mine", secret)
+	if version == "" || version != secret.ResourceVersion || len(secret.OwnerReferences) != 1 {
+		t.Errorf("version %q is claimed, the Secret is %+v", version, secret.ObjectMeta)
+	}
+	if reads > 0 {
+		t.Errorf("the Secret was read %d times", reads)
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -18,6 +19,7 @@ import (
 
 func TestANewHostComesToAvailable(t *testing.T) {
 	s := newSite(t)
+	s.cfg.StatusDelay = time.Second // so that the power is known before it is over
 	s.start("a")
 	s.apply("host-a")
 	h := s.known("host-a")
@@ -34,14 +36,15 @@ func TestANewHostComesToAvailable(t *testing.T) {
 		t.Errorf("credentials %+v, the Secret is %+v", h.Intent.Credentials, secret.ObjectMeta)
 	}
 	s.available("host-a")
+	s.happens("host-a", lifecycle.Observed{What: event.PowerChanged, On: new(true)})
 	o = s.caughtUp("host-a")
 
 	want := []string{"registering", "inspecting", "preparing", "available"}
 	if diff := cmp.Diff(want, s.states("host-a")); diff != "" {
 		t.Error(diff)
 	}
-	if n := s.writes("status"); n != 4 {
-		t.Errorf("%d writes of the status, want 4", n)
+	if n := s.writes("status"); n != 5 {
+		t.Errorf("%d writes of the status, want one for each state and one for the power", n)
 	}
 	if n := s.writes(""); n != 2 {
 		t.Errorf("%d writes of metadata, want one for the finalizer and one when it settles", n)

@@ -21,6 +21,8 @@ const (
 	// onTheWay is how many times longer small changes wait while the host is
 	// on its way to another state.
 	onTheWay = 10
+	// longestMinor is how long small changes wait at most while the API is busy.
+	longestMinor = 20 * time.Second
 )
 
 // Observe shows on the trigger's object what the bus knows of the host.
@@ -120,6 +122,8 @@ func (p *Projector) show(ctx context.Context, uid string, want lookFor) (again t
 	switch {
 	case errors.Is(err, kube.ErrConflict):
 		return againSoon, nil
+	case errors.Is(err, kube.ErrUnseen):
+		return againSeen, nil
 	case errors.Is(err, kube.ErrGone):
 		return 0, nil
 	case err == nil && again == 0:

@@ -23,6 +23,8 @@ type visit struct {
 	// before is the host at the revision before the frames.
 	before lifecycle.Host
 	whole  bool
+	// owes: metadata are still to be written that wait for company.
+	owes bool
 }
 
 // pass shows the frames one after the other, tells their news, and does what
@@ -30,8 +32,10 @@ type visit struct {
 // that names the same revision: so whatever a crash leaves undone is done again.
 func (v *visit) pass(ctx context.Context, frames []lifecycle.Host) (again time.Duration, err error) {
 	list := pictures(v.shown(), frames)
-	if len(list) == 0 && (v.whole || v.dated()) && !v.finished() {
-		list = []picture{{host: v.h}}
+	if len(list) == 0 && (v.whole || v.dated() || settled(v.h)) && !v.finished() {
+		// Mostly there is more to come: a generation that has just been heard of
+		// leads to another state, and of a host at rest the power is read.
+		list = []picture{{host: v.h, minor: true, since: at(v.h)}}
 	}
 	for i, pic := range list {
 		if again = v.tooSoon(pic); again > 0 {
@@ -46,7 +50,13 @@ func (v *visit) pass(ctx context.Context, frames []lifecycle.Host) (again time.D
 		frames = v.tell(frames, pic.host.Rev)
 	}
 	v.tell(frames, v.h.Rev)
-	return 0, v.finish(ctx)
+	if err := v.finish(ctx); err != nil {
+		return 0, err
+	}
+	if v.owes {
+		return v.p.cfg.StatusDelay, nil
+	}
+	return 0, nil
 }
 
 // shown is what the object shows.
@@ -81,8 +91,12 @@ func (v *visit) finished() bool {
 // before it has not been visible for long enough.
 func (v *visit) tooSoon(pic picture) time.Duration {
 	now := v.p.now()
-	if pic.minor {
-		return v.p.patience(lifecycle.Stage(pic.host)) - now.Sub(pic.since)
+	if waited := now.Sub(pic.since); pic.minor {
+		wait := v.p.patience(lifecycle.Stage(pic.host)) - waited
+		if wait <= 0 && waited < longestMinor && v.p.kube.Busy() {
+			return onTheWay * v.p.cfg.StatusDelay
+		}
+		return wait
 	}
 	moves := v.s.state != lifecycle.Stage(pic.host) && v.s.state == v.o.Status.Provisioning.State
 	if least := v.p.cfg.LeastVisible; least > 0 && moves {
@@ -99,7 +113,7 @@ func (v *visit) paint(ctx context.Context, h lifecycle.Host, newest bool) error 
 	}
 	d := drawing{hardware: hw, generation: v.generation(), now: v.p.now()}
 	e := kube.Edit{}
-	if newest {
+	if v.owes = newest && v.arrives(h); newest && !v.owes {
 		if e = v.edit(h, draw(v.o, h, d), true); e.Architecture != "" && d.generation == v.o.Generation {
 			d.generation++ // the edit makes another one
 			e = v.edit(h, draw(v.o, h, d), true)
@@ -117,6 +131,14 @@ func (v *visit) paint(ctx context.Context, h lifecycle.Host, newest bool) error 
 	}
 	v.written(h, w)
 	return nil
+}
+
+// arrives reports whether the host is shown as available from now on. Of such a host
+// more is known at once, and it runs nothing that a move without its latest status
+// could endanger; so its metadata are written a little later.
+func (v *visit) arrives(h lifecycle.Host) bool {
+	now := lifecycle.Stage(h)
+	return now == v1alpha1.StateAvailable && v.o.Status.Provisioning.State != now
 }
 
 func (v *visit) written(h lifecycle.Host, w kube.Written) {

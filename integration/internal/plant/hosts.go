@@ -56,8 +56,8 @@ func (l Life) Reached(s v1alpha1.ProvisioningState) (at time.Time, ok bool) {
 	return l.Moments[i].At, true
 }
 
-// follow watches the hosts of a namespace until the test ends.
-func follow(tb testing.TB, kube *lab.Kube, namespace string) *Hosts {
+// Follow watches the hosts of a namespace until the test ends.
+func Follow(tb testing.TB, kube *lab.Kube, namespace string) *Hosts {
 	tb.Helper()
 	h := &Hosts{byName: map[string]*Life{}, changed: make(chan struct{})}
 	c, err := client.NewWithWatch(kube.Config, client.Options{Scheme: lab.Scheme()})
@@ -153,6 +153,19 @@ func (h *Hosts) names() []string {
 		names = append(names, name)
 	}
 	return names
+}
+
+// Count is how many hosts there are in each state.
+func (h *Hosts) Count() map[v1alpha1.ProvisioningState]int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	count := map[v1alpha1.ProvisioningState]int{}
+	for _, life := range h.byName {
+		if life.Now != nil {
+			count[life.Now.Status.Provisioning.State]++
+		}
+	}
+	return count
 }
 
 // Life is what a host has shown so far; empty for one that was never seen.

@@ -61,7 +61,7 @@ func New(tb testing.TB, l *lab.Lab, kube *lab.Kube, rack *Rack) *Plant {
 func At(tb testing.TB, l *lab.Lab, kube *lab.Kube, nats *lab.NATS, rack *Rack, namespace string) *Plant {
 	tb.Helper()
 	p := &Plant{Kube: kube, NATS: nats, Rack: rack, Namespace: namespace, lab: l}
-	p.Hosts = follow(tb, kube, namespace)
+	p.Hosts = Follow(tb, kube, namespace)
 	p.Run(tb, "metalbus", "bus", "init", "--replicas=1")
 	return p
 }

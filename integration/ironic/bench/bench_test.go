@@ -18,6 +18,7 @@ import (
 
 	"github.com/metalbus/metalbus/api/v1alpha1"
 	"github.com/metalbus/metalbus/integration/internal/lab"
+	"github.com/metalbus/metalbus/integration/internal/plant"
 	"github.com/metalbus/metalbus/pkg/ironic/ironictest"
 )
 
@@ -52,12 +53,14 @@ type fleet struct {
 	*testing.B
 	site      *site
 	namespace string
+	hosts     *plant.Hosts // by a watch: a list of all each second would be a load of its own
 }
 
 // BenchmarkFleet is one run, whatever b.N says: it takes its time as it is.
 func BenchmarkFleet(b *testing.B) {
 	f := &fleet{B: b, site: newSite(b)}
 	f.namespace = f.site.kube.Namespace(b)
+	f.hosts = plant.Follow(b, f.site.kube, f.namespace)
 	f.phase("available", func() { f.create(); f.await(v1alpha1.StateAvailable) })
 	f.phase("provisioned", func() {
 		f.edit(func(h *v1alpha1.BareMetalHost) {
@@ -176,14 +179,7 @@ func (f *fleet) watch(what string, are func(map[v1alpha1.ProvisioningState]int) 
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
-		var list v1alpha1.BareMetalHostList
-		if err := f.site.user.List(ctx, &list, client.InNamespace(f.namespace)); err != nil {
-			f.Fatal(err)
-		}
-		count := map[v1alpha1.ProvisioningState]int{}
-		for _, h := range list.Items {
-			count[h.Status.Provisioning.State]++
-		}
+		count := f.hosts.Count()
 		if are(count) {
 			return
 		}

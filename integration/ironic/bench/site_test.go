@@ -127,10 +127,10 @@ func (s *site) measure(b *testing.B) cost {
 	return c
 }
 
-var label = regexp.MustCompile(`(resource|subresource|verb)="([^"]*)"`)
+var label = regexp.MustCompile(`(resource|subresource|verb|code)="([^"]*)"`)
 
 // requests reads how many requests the Kubernetes API has answered, by verb and
-// resource.
+// resource, and by code where that is not one of success.
 func (s *site) requests(b *testing.B) map[string]int {
 	b.Helper()
 	text, err := s.metrics.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(b.Context())
@@ -150,7 +150,11 @@ func (s *site) requests(b *testing.B) map[string]int {
 		for _, m := range label.FindAllStringSubmatch(line, -1) {
 			is[m[1]] = m[2]
 		}
-		all[strings.TrimSuffix(is["verb"]+" "+is["resource"]+"/"+is["subresource"], "/")] += int(n)
+		what := strings.TrimSuffix(is["verb"]+" "+is["resource"]+"/"+is["subresource"], "/")
+		if !strings.HasPrefix(is["code"], "2") && is["code"] != "0" {
+			what += " (" + is["code"] + ")"
+		}
+		all[what] += int(n)
 	}
 	return all
 }

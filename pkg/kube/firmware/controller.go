@@ -40,6 +40,8 @@ type Controller struct {
 	wishes map[string]*event.FirmwareWish
 	made   map[string]time.Time // when objects were made, which may not have been seen yet
 	own    map[string]string    // the resourceVersions of our own writes, till they are seen
+	// waiting are hosts whose objects are made once the API is less busy, since when.
+	waiting map[types.NamespacedName]time.Time
 }
 
 // New is a Controller for the namespaces that c watches. It must be made before
@@ -49,7 +51,10 @@ func New(c *kube.Cluster, b Bus, log *slog.Logger, now func() time.Time) (*Contr
 	if err != nil {
 		return nil, err
 	}
-	f := &Controller{cluster: c, client: k, bus: b, log: log, now: now, seen: map[string]string{}, wishes: map[string]*event.FirmwareWish{}, own: map[string]string{}, made: map[string]time.Time{}}
+	f := &Controller{
+		cluster: c, client: k, bus: b, log: log, now: now, seen: map[string]string{}, wishes: map[string]*event.FirmwareWish{},
+		own: map[string]string{}, made: map[string]time.Time{}, waiting: map[types.NamespacedName]time.Time{},
+	}
 	c.Hosts.OnChange(f.hostChanged)
 	return f, nil
 }
@@ -135,6 +140,7 @@ func (c *Controller) follow(nudge func(types.NamespacedName)) {
 	clear(c.wishes)
 	clear(c.own)
 	clear(c.made)
+	clear(c.waiting)
 }
 
 // Heard has a host looked at of whose firmware something was recorded, if this
@@ -157,6 +163,7 @@ func (c *Controller) hostChanged(r kube.Ref) {
 	if o == nil {
 		delete(c.seen, r.UID)
 		delete(c.wishes, r.UID)
+		delete(c.waiting, types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
 		return
 	}
 	now := aspect(o)

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/metalbus/metalbus/api/event"
@@ -42,7 +43,7 @@ func newSite(t *testing.T) *site {
 	t.Helper()
 	api := kubetest.New(t)
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
-	c, err := kube.New(api.Config(), kube.Config{Identity: "a", Namespaces: []string{namespace}, EventsPerSecond: 1000}, kube.Options{Log: log, Metrics: prometheus.NewRegistry(), Now: time.Now})
+	c, err := kube.New(api.Config(), kube.Config{Identity: "a", Namespaces: []string{namespace}, EventsPerSecond: 1000, Writes: 1}, kube.Options{Log: log, Metrics: prometheus.NewRegistry(), Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,5 +306,63 @@ func TestWithoutFirmware(t *testing.T) {
 	}
 	if names := s.api.Names("hostfirmwaresettings"); len(names) != 3 {
 		t.Errorf("settings were made: %v", names)
+	}
+}
+
+// While the API is busy with the states of hosts, objects that nobody has made wait;
+// those that somebody has made do not.
+func TestObjectsOfLessInterestWait(t *testing.T) {
+	s := newSite(t)
+	s.run()
+	s.host("first", done(), nil)
+	s.shown("first") // so it runs
+	release := s.occupy()
+	before := s.loaded()
+	s.host("asks-nothing", done(), nil)
+	asks := &v1alpha1.HostFirmwareSettings{ObjectMeta: metav1.ObjectMeta{Name: "asks"}, Spec: v1alpha1.HostFirmwareSettingsSpec{Settings: v1alpha1.DesiredSettingsMap{"Turbo": intstr.FromString("Disabled")}}}
+	s.user.Create(asks)
+	s.host("asks", done(), nil)
+	kubetest.Eventually(s, "what is asked is judged", func() bool {
+		hfs := s.settings("asks")
+		return is(hfs.Status.Conditions, "Valid", hfs.Generation) == "True/Success"
+	})
+	if s.api.Object("hostfirmwaresettings", namespace, "asks-nothing", &v1alpha1.HostFirmwareSettings{}) {
+		t.Error("objects that nobody asked for were made while the API was busy")
+	}
+	if s.loaded() == before {
+		t.Error("no host was looked at")
+	}
+	release()
+	s.shown("asks-nothing")
+}
+
+// occupy has all writes to hosts that may be made at once under way until release.
+func (s *site) occupy() (release func()) {
+	s.Helper()
+	s.user.Create(&v1alpha1.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Name: "slow"}})
+	var o *v1alpha1.BareMetalHost
+	kubetest.Eventually(s, "the host is seen", func() bool {
+		o = s.cluster.Hosts.OfName(types.NamespacedName{Namespace: namespace, Name: "slow"})
+		return o != nil
+	})
+	held, began := make(chan struct{}), make(chan struct{})
+	s.api.Fault(func(w kubetest.Write) int {
+		if w.Resource == "baremetalhosts" && w.Subresource == "status" {
+			close(began)
+			<-held
+		}
+		return 0
+	})
+	written := make(chan error, 1)
+	go func() {
+		_, err := s.cluster.WriteStatus(s.Context(), o, v1alpha1.BareMetalHostStatus{OperationalStatus: v1alpha1.OperationalStatusOK})
+		written <- err
+	}()
+	<-began
+	return func() {
+		close(held)
+		if err := <-written; err != nil {
+			s.Error(err)
+		}
 	}
 }

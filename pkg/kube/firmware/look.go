@@ -23,6 +23,10 @@ const (
 	unread = time.Minute
 	// later is when one is looked at again whose firmware could not be read.
 	later = 10 * time.Minute
+	// quiet is when a host is looked at again whose objects can wait while the API is
+	// busy, and longestWait how long they do at most.
+	quiet       = 2 * time.Second
+	longestWait = time.Minute
 	// lookTime bounds all that is done in a look.
 	lookTime = time.Minute
 )
@@ -51,6 +55,9 @@ func (l *looker) look(ctx context.Context, key types.NamespacedName) (again time
 	if o == nil || frozen(o) || o.DeletionTimestamp != nil || o.Status.OperationalStatus == v1alpha1.OperationalStatusDetached {
 		return 0, nil
 	}
+	if l.canWait(key) {
+		return quiet, nil
+	}
 	h, err := l.bus.Load(ctx, string(o.UID))
 	switch {
 	case err != nil || !h.Exists():
@@ -63,6 +70,25 @@ func (l *looker) look(ctx context.Context, key types.NamespacedName) (again time
 		return time.Second, nil // what was seen is old
 	}
 	return again, err
+}
+
+// canWait reports whether the objects of the host of that name may be made later:
+// nobody has asked for anything by making one, and the API is busy with more urgent
+// writes.
+func (l *looker) canWait(key types.NamespacedName) bool {
+	_, settings := l.settings.Get(key)
+	_, components := l.components.Get(key)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	began, waits := l.waiting[key]
+	if settings || components || !l.cluster.Busy() || (waits && l.now().Sub(began) > longestWait) {
+		delete(l.waiting, key)
+		return false
+	}
+	if !waits {
+		l.waiting[key] = l.now()
+	}
+	return true
 }
 
 // lookAt looks at a host that its backend holds.

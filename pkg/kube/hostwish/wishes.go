@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -177,12 +178,29 @@ func (w *Wishes) known() bool {
 }
 
 // Show shows on the objects what became of what they ask of a host, keeps those
-// that need it, and lets go of those that need it no more.
+// that need it, and lets go of those that need it no more. The error is a
+// [kube.ErrUnseen] if one of them was not seen here yet.
 func (w *Wishes) Show(ctx context.Context, o *v1alpha1.BareMetalHost, h lifecycle.Host) error {
+	if !w.seen(o, h) {
+		return fmt.Errorf("what asks something of host %s/%s: %w", o.Namespace, o.Name, kube.ErrUnseen)
+	}
 	if err := w.showImage(ctx, o, h); err != nil {
 		return err
 	}
 	return w.showSubscriptions(ctx, o, h)
+}
+
+// seen reports whether every object that the host's intent was made of is known here.
+func (w *Wishes) seen(o *v1alpha1.BareMetalHost, h lifecycle.Host) bool {
+	if leaves(h) {
+		return true // they may have gone
+	}
+	_, image := w.imageOf(o)
+	here := w.subscriptionsOf(client.ObjectKeyFromObject(o))
+	missing := slices.ContainsFunc(h.Intent.Subscriptions, func(wish event.SubscriptionWish) bool {
+		return !slices.ContainsFunc(here, func(s *subscription) bool { return string(s.UID) == wish.UID })
+	})
+	return !missing && (image || h.Intent.DataImage == nil)
 }
 
 // leaves reports whether nobody undoes anything for the objects of a host any more:
