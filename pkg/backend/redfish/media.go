@@ -31,10 +31,28 @@ func boot(ctx context.Context, h lifecycle.Host, m *bmc.BMC) error {
 	if err := m.InsertMedia(ctx, h.Intent.Spec.Image.URL); err != nil {
 		return err
 	}
-	if err := m.SetBootOnce(ctx, bmc.Cd, mode(h)); err != nil {
+	if err := setBootOnce(ctx, h, m, bmc.Cd, mode(h)); err != nil {
 		return err
 	}
 	return m.SetPower(ctx, bmc.TurnOn)
+}
+
+// setBootOnce sets the override of the next boot. Where a write of the operation was
+// claimed before, that may have been this one, and have come as far as here: then
+// what is so already is left alone.
+func setBootOnce(ctx context.Context, h lifecycle.Host, m *bmc.BMC, d bmc.Device, mode bmc.BootMode) error {
+	if op := h.Provisioning.Op; op != nil && op.Claim > 1 {
+		s, err := m.State(ctx)
+		if err != nil || boots(s.Boot, d, mode) {
+			return err
+		}
+	}
+	return m.SetBootOnce(ctx, d, mode)
+}
+
+// boots reports whether an override is as it would be set.
+func boots(o bmc.BootOverride, d bmc.Device, mode bmc.BootMode) bool {
+	return o.Device == d && (d == bmc.None || o.Once && o.Mode == mode)
 }
 
 func mode(h lifecycle.Host) bmc.BootMode {
@@ -44,11 +62,11 @@ func mode(h lifecycle.Host) bmc.BootMode {
 	return bmc.UEFI
 }
 
-func eject(ctx context.Context, _ lifecycle.Host, m *bmc.BMC) error {
+func eject(ctx context.Context, h lifecycle.Host, m *bmc.BMC) error {
 	if err := m.EjectMedia(ctx); err != nil {
 		return err
 	}
-	return m.SetBootOnce(ctx, bmc.None, bmc.AnyMode)
+	return setBootOnce(ctx, h, m, bmc.None, bmc.AnyMode)
 }
 
 // unfit says why this backend cannot bring the image to the host; nil if it can.
