@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/metalbus/metalbus/api/event"
 	"github.com/metalbus/metalbus/api/v1alpha1"
@@ -45,6 +46,20 @@ func TestStatesAreShownInOrderWhateverTheAPIDoes(t *testing.T) {
 		if diff := cmp.Diff([]string{"registering", "inspecting", "preparing", "available"}, s.states(name)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
+	}
+}
+
+// A status that is written, though nobody is told so, is found at the next look: its
+// news are told all the same.
+func TestNewsAreToldThoughTheAnswerToTheStatusIsLost(t *testing.T) {
+	s := newSite(t)
+	s.api.Lose(func(w kubetest.Write) bool { return w.Subresource == "status" })
+	s.start("a")
+	s.apply("host-a")
+	s.available("host-a")
+	s.provisioned("host-a")
+	for _, reason := range []string{"Registered", "BMCAccessValidated", "InspectionComplete", "ProvisioningStarted", "ProvisioningComplete"} {
+		s.event(reason, corev1.EventTypeNormal)
 	}
 }
 

@@ -44,10 +44,13 @@ func (v *visit) pass(ctx context.Context, frames []lifecycle.Host) (again time.D
 			}
 			return again, nil
 		}
-		if err := v.paint(ctx, pic.host, i == len(list)-1); err != nil {
+		err := v.paint(ctx, pic.host, i == len(list)-1)
+		if !refused(err) { // one that was not answered may be there: then nobody tells of it later
+			frames = v.tell(frames, pic.host.Rev)
+		}
+		if err != nil {
 			return 0, err
 		}
-		frames = v.tell(frames, pic.host.Rev)
 	}
 	v.tell(frames, v.h.Rev)
 	if err := v.finish(ctx); err != nil {
@@ -58,6 +61,10 @@ func (v *visit) pass(ctx context.Context, frames []lifecycle.Host) (again time.D
 	}
 	return 0, nil
 }
+
+// refused reports whether a write surely was not made: whoever made another one before
+// it tells the news.
+func refused(err error) bool { return errors.Is(err, kube.ErrConflict) || errors.Is(err, kube.ErrGone) }
 
 // shown is what the object shows.
 func (v *visit) shown() view {

@@ -26,6 +26,7 @@ type Server struct {
 	more     chan struct{} // closed and replaced at each change
 	writes   []Write
 	fault    func(Write) int
+	lost     func(Write) bool
 	drops    []string
 	unserved []string
 	closing  map[string]bool // namespaces that are being deleted
@@ -94,6 +95,14 @@ func (s *Server) Fault(f func(Write) int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fault = f
+}
+
+// Lose makes the API break the connection instead of answering a write that it has
+// carried out, if f says so.
+func (s *Server) Lose(f func(Write) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lost = f
 }
 
 // Drop makes the API lose a field whenever it is written, as a CRD does that

@@ -40,7 +40,7 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, q request) {
 		Subresource: q.subresource, Namespace: q.at.namespace, Name: q.at.name, Body: string(raw),
 	}
 	s.mu.Lock()
-	fault := s.fault
+	fault, lost := s.fault, s.lost
 	s.mu.Unlock()
 	if fault != nil {
 		if record.Code = fault(record); record.Code != 0 {
@@ -64,6 +64,9 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, q request) {
 		record.Code, record.Name = http.StatusCreated, meta(o)["name"].(string)
 	}
 	s.note(record)
+	if lost != nil && lost(record) {
+		panic(http.ErrAbortHandler)
+	}
 	answer(w, record.Code, o)
 }
 
