@@ -49,25 +49,34 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, q request) {
 			return
 		}
 	}
-	s.mu.Lock()
-	o, refused := s.change(q, r, raw)
-	o = shown(o, q)
-	s.mu.Unlock()
-	record.Code = http.StatusOK
+	o, refused := s.carryOut(q, r, raw, &record)
 	if refused != nil {
-		record.Code = refused.code
-		s.note(record)
 		fail(w, refused.code, refused.reason, refused.message)
 		return
 	}
-	if record.Verb == "create" {
-		record.Code, record.Name = http.StatusCreated, meta(o)["name"].(string)
-	}
-	s.note(record)
 	if lost != nil && lost(record) {
 		panic(http.ErrAbortHandler)
 	}
 	answer(w, record.Code, o)
+}
+
+// carryOut makes a write and notes it, in one: so writes are noted in the order in
+// which they were made.
+func (s *Server) carryOut(q request, r *http.Request, raw []byte, record *Write) (object, *refusal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o, refused := s.change(q, r, raw)
+	o = shown(o, q)
+	switch {
+	case refused != nil:
+		record.Code = refused.code
+	case record.Verb == "create":
+		record.Code, record.Name = http.StatusCreated, meta(o)["name"].(string)
+	default:
+		record.Code = http.StatusOK
+	}
+	s.writes = append(s.writes, *record)
+	return o, refused
 }
 
 func reasonOf(code int) string {
