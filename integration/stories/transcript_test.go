@@ -66,7 +66,7 @@ func factLine(before, after lifecycle.Host, section event.Section, fact string) 
 	switch {
 	case from != to && begins: // by a write or by word
 		fact = strings.TrimSuffix(strings.TrimSuffix(fact, ".begun"), "."+string(event.Started)) + " begins"
-	case event.UnderWay(fact), section == event.SectionIntent && fact == event.Changed && from == to:
+	case event.UnderWay(fact), retryGivenUp(before, section, fact), section == event.SectionIntent && fact == event.Changed && from == to:
 		return "", false
 	case section == event.SectionPower && fact == event.PowerChanged:
 		fact += " " + power(*after.Power.On)
@@ -87,6 +87,13 @@ func factLine(before, after lifecycle.Host, section event.Section, fact string) 
 		line += fmt.Sprintf(" (%d)", own.Failures)
 	}
 	return line, true
+}
+
+// retryGivenUp reports whether a fact gives up one more try of what had failed before.
+// Whether one was under way just then is a matter of time, as is how many there were.
+func retryGivenUp(before lifecycle.Host, section event.Section, fact string) bool {
+	op := before.Work(section).Op
+	return op != nil && op.Attempt > 1 && fact == op.Kind.Fact(event.Aborted)
 }
 
 // news are the Kubernetes Events, by the section that they come from.
