@@ -214,7 +214,7 @@ func TestUnusableSwitches(t *testing.T) {
 			if tt.change != nil {
 				tt.change(&bad.Spec)
 			}
-			s := newSite(t, append(filled(), bad, tt.secret, newSwitch("leaf-1"), newSecret("leaf-1", "username", "admin", "password", "hunter2"))...)
+			s := newSite(t, append(filled(), bad, tt.secret.DeepCopy(), newSwitch("leaf-1"), newSecret("leaf-1", "username", "admin", "password", "hunter2"))...)
 			if again := s.look(t); again != retry {
 				t.Errorf("again after %s", again)
 			}
