@@ -128,9 +128,11 @@ func (v *visit) paint(ctx context.Context, h lifecycle.Host, newest bool) error 
 	}
 	status := draw(v.o, h, d)
 	if !e.Empty() {
-		if v.o, err = v.p.kube.EditHost(ctx, v.o, e); err != nil {
+		o, err := v.p.kube.EditHost(ctx, v.o, e)
+		if err != nil {
 			return err
 		}
+		v.o = o
 	}
 	w, err := v.p.kube.WriteStatus(ctx, v.o, status)
 	if err != nil {
