@@ -356,7 +356,11 @@ func (p *play) follow() {
 	if n := len(p.past); n > 0 {
 		rev = p.past[n-1].Rev
 	}
-	news, err := p.bus.Snapshots(p.t.Context(), p.uid, rev)
+	now, err := p.bus.Load(p.t.Context(), p.uid)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	news, err := p.bus.Snapshots(p.t.Context(), now, rev)
 	if err != nil {
 		p.t.Fatal(err)
 	}

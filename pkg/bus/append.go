@@ -66,7 +66,7 @@ func (b *Bus) draft(h lifecycle.Host, f lifecycle.Fact) draft {
 // stored is the host after the event got its sequence.
 func (d draft) stored(seq uint64) lifecycle.Host {
 	return d.after.WithNewest(d.fact.Section(), lifecycle.Meta{
-		Seq: seq, Rev: d.before.Rev + 1, ID: d.id, Fact: d.fact.Name(), At: d.at, Extra: d.extra,
+		Seq: seq, Prev: d.before.Head, Rev: d.before.Rev + 1, ID: d.id, Fact: d.fact.Name(), At: d.at, Extra: d.extra,
 	})
 }
 

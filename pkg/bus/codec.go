@@ -27,10 +27,7 @@ const maxData = 64 << 10
 type record struct {
 	section event.Section
 	meta    lifecycle.Meta
-	// prev is the sequence of the host's event before this one, 0 if it is the
-	// first: what the append was checked against.
-	prev  uint64
-	state any
+	state   any
 }
 
 // errForeign: the section was written by somebody who does not own it.
@@ -63,7 +60,7 @@ func (b *Bus) parseRecord(m stored) (record, error) {
 	if n, _ := strconv.Atoi(attr(m.header, event.ExtMinReader)); n > readerLevel {
 		return record{}, &NewerError{UID: uid, Section: section, Needs: n}
 	}
-	r := record{section: section, prev: previous(m.header)}
+	r := record{section: section}
 	err := r.read(m)
 	if err != nil {
 		return record{}, &BadEventError{UID: uid, Section: section, Seq: m.seq, Cause: err}
@@ -91,7 +88,7 @@ func readMeta(h nats.Header, seq uint64) (lifecycle.Meta, error) {
 	if err != nil {
 		return lifecycle.Meta{}, err
 	}
-	return lifecycle.Meta{Seq: seq, Rev: rev, ID: attr(h, "id"), Fact: factOf(attr(h, "type")), At: at}, nil
+	return lifecycle.Meta{Seq: seq, Prev: previous(h), Rev: rev, ID: attr(h, "id"), Fact: factOf(attr(h, "type")), At: at}, nil
 }
 
 // factOf is the fact in an event's type. Types that are not ours are no error:

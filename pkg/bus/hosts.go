@@ -71,7 +71,7 @@ func (b *Bus) yieldHosts(ctx context.Context, uids []string, yield func(lifecycl
 		if len(byHost[uid]) == 0 {
 			continue // purged meanwhile
 		}
-		h, _, err := b.assemble(ctx, uid, byHost[uid])
+		h, err := b.assemble(ctx, uid, byHost[uid])
 		if !yield(h, err) || (err != nil && ctx.Err() != nil) {
 			return false
 		}

@@ -20,19 +20,17 @@ const sectionsExpected = 16
 // The error is a *BadEventError if an event of the host is unreadable, and a
 // *NewerError if this version is too old to understand it.
 func (b *Bus) Load(ctx context.Context, uid string) (lifecycle.Host, error) {
-	h, _, err := b.loadAt(ctx, uid, 0)
-	return h, err
+	return b.loadAt(ctx, uid, 0)
 }
 
-// loadAt is the host as it was at a sequence of the log, 0 for now, and the
-// sequence of the event before its newest.
-func (b *Bus) loadAt(ctx context.Context, uid string, upTo uint64) (lifecycle.Host, uint64, error) {
+// loadAt is the host as it was at a sequence of the log, 0 for now.
+func (b *Bus) loadAt(ctx context.Context, uid string, upTo uint64) (lifecycle.Host, error) {
 	if err := checkToken("uid", uid); err != nil {
-		return lifecycle.Host{}, 0, err
+		return lifecycle.Host{}, err
 	}
 	messages, err := b.newest(ctx, upTo, sectionsExpected, b.subj.sections(uid))
 	if err != nil {
-		return lifecycle.Host{}, 0, fmt.Errorf("load host %s: %w", uid, err)
+		return lifecycle.Host{}, fmt.Errorf("load host %s: %w", uid, err)
 	}
 	return b.assemble(ctx, uid, messages)
 }
@@ -62,28 +60,28 @@ func (b *Bus) read(ctx context.Context, stream string, upTo uint64, expect int, 
 }
 
 // assemble makes a host of the newest message of each of its sections.
-func (b *Bus) assemble(ctx context.Context, uid string, messages []stored) (lifecycle.Host, uint64, error) {
+func (b *Bus) assemble(ctx context.Context, uid string, messages []stored) (lifecycle.Host, error) {
 	h := lifecycle.Host{UID: uid}
 	if len(messages) == 0 {
-		return h, 0, nil
+		return h, nil
 	}
 	var err error
 	if h.Epoch, err = b.epochOf(ctx); err != nil {
-		return h, 0, err
+		return h, err
 	}
 	records := make([]record, 0, len(messages))
 	for _, m := range messages {
 		r, err := b.rightful(ctx, m)
 		if err != nil {
-			return h, 0, err
+			return h, err
 		}
 		if r.section != "" {
 			records = append(records, r)
 		}
 	}
-	prev := fill(&h, records)
+	fill(&h, records)
 	h.Head = messages[len(messages)-1].seq
-	return h, prev, nil
+	return h, nil
 }
 
 // rightful is the newest event at or before m, of m's section, that its own
@@ -106,8 +104,8 @@ func (b *Bus) rightful(ctx context.Context, m stored) (record, error) {
 	}
 }
 
-// fill puts the sections into the host, and says which event came before its newest.
-func fill(h *lifecycle.Host, records []record) (prev uint64) {
+// fill puts the sections into the host.
+func fill(h *lifecycle.Host, records []record) {
 	var base event.Base
 	for _, r := range records {
 		if intent, ok := r.state.(event.Intent); ok && intent.Base != nil {
@@ -121,11 +119,7 @@ func fill(h *lifecycle.Host, records []record) (prev uint64) {
 		}
 		setState(h, r.state)
 		*h = h.WithNewest(r.section, r.meta)
-		if r.meta.Rev == h.Rev {
-			prev = r.prev
-		}
 	}
-	return prev
 }
 
 // fillBase starts from what the host's object remembered.

@@ -47,7 +47,7 @@ func TestSnapshotsShowEveryRevision(t *testing.T) {
 	h = bustest.Append(t, b, "u1", bustest.The(enrolled().Fact))
 	want = append(want, h)
 	for _, after := range []uint64{0, 1, 5, 11, 12, 13} {
-		got, err := b.Snapshots(t.Context(), "u1", after)
+		got, err := b.Snapshots(t.Context(), bustest.Load(t, b, "u1"), after)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func TestSnapshotsGoBackAsFarAsTheLog(t *testing.T) {
 	for i := range 150 {
 		bustest.Append(t, b, "u1", bustest.The(observed(i%2 == 0)))
 	}
-	got, err := b.Snapshots(t.Context(), "u1", 0)
+	got, err := b.Snapshots(t.Context(), bustest.Load(t, b, "u1"), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

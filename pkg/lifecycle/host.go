@@ -36,6 +36,9 @@ type Meta struct {
 	ID   string
 	Fact string
 	At   time.Time
+	// Prev is the sequence of the host's event before this one, 0 if it is the first:
+	// what the append was checked against.
+	Prev uint64
 	// Extra is the section's state as it is on the bus, if it holds fields
 	// that this version does not know; the bus keeps them.
 	Extra []byte

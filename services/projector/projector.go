@@ -20,7 +20,7 @@ import (
 // Log is the log of hosts on the bus.
 type Log interface {
 	Load(ctx context.Context, uid string) (lifecycle.Host, error)
-	Snapshots(ctx context.Context, uid string, afterRev uint64) ([]lifecycle.Host, error)
+	Snapshots(ctx context.Context, h lifecycle.Host, afterRev uint64) ([]lifecycle.Host, error)
 	Append(ctx context.Context, h lifecycle.Host, f lifecycle.Fact) (lifecycle.Host, error)
 	Hosts(ctx context.Context) iter.Seq2[lifecycle.Host, error]
 	Purge(ctx context.Context, uid string) error

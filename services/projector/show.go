@@ -21,8 +21,10 @@ const (
 	// onTheWay is how many times longer small changes wait while the host is
 	// on its way to another state.
 	onTheWay = 10
-	// longestMinor is how long small changes wait at most while the API is busy.
-	longestMinor = 20 * time.Second
+	// Times that small changes wait at most while the API is busy, of hosts at rest
+	// and of hosts on their way.
+	longestAtRest   = 20 * time.Second
+	longestOnTheWay = time.Minute
 )
 
 // Observe shows on the trigger's object what the bus knows of the host.
@@ -40,7 +42,7 @@ func (p *Projector) Observe(ctx context.Context, t bus.Trigger) (time.Duration, 
 	case event.UnderWay(t.Fact) && event.Kind(kind) != event.Service && o.Status.Provisioning.State == t.Stage:
 		// What is being done to the host is said in its conditions, and can
 		// wait until there is more to say; so the host need not even be read.
-		if wait := p.patience(t.Stage) - p.now().Sub(t.At); wait > 0 {
+		if wait := p.wait(t.Stage, t.At); wait > 0 {
 			return wait, nil
 		}
 	}
@@ -53,12 +55,18 @@ func (p *Projector) Observe(ctx context.Context, t bus.Trigger) (time.Duration, 
 	return p.show(ctx, t.UID, lookFor{rev: t.Rev, whole: whole})
 }
 
-// patience is how long a small change waits for company in a state.
-func (p *Projector) patience(state v1alpha1.ProvisioningState) time.Duration {
+// wait is how long a small change in a state still has to wait for company, since it
+// was made. While the API is busy it is asked only once more: each time costs a read.
+func (p *Projector) wait(state v1alpha1.ProvisioningState, since time.Time) time.Duration {
+	least, most := onTheWay*p.cfg.StatusDelay, longestOnTheWay
 	if state == v1alpha1.StateUnmanaged || lifecycle.AtRest(state) {
-		return p.cfg.StatusDelay
+		least, most = p.cfg.StatusDelay, longestAtRest
 	}
-	return onTheWay * p.cfg.StatusDelay
+	waited := p.now().Sub(since)
+	if waited >= least && waited < most && p.kube.Busy() {
+		return most - waited
+	}
+	return least - waited
 }
 
 // unseen deals with a trigger whose object was not seen: it is gone, or the
@@ -155,7 +163,7 @@ func (p *Projector) frames(ctx context.Context, o *v1alpha1.BareMetalHost, h lif
 	case from + 1:
 		return []lifecycle.Host{h}, before, nil
 	}
-	frames, err = p.bus.Snapshots(ctx, h.UID, from)
+	frames, err = p.bus.Snapshots(ctx, h, from)
 	if err != nil {
 		return nil, before, fmt.Errorf("read what host %s went through: %w", h.Name(), err)
 	}

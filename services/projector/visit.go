@@ -98,12 +98,8 @@ func (v *visit) finished() bool {
 // before it has not been visible for long enough.
 func (v *visit) tooSoon(pic picture) time.Duration {
 	now := v.p.now()
-	if waited := now.Sub(pic.since); pic.minor {
-		wait := v.p.patience(lifecycle.Stage(pic.host)) - waited
-		if wait <= 0 && waited < longestMinor && v.p.kube.Busy() {
-			return onTheWay * v.p.cfg.StatusDelay
-		}
-		return wait
+	if pic.minor {
+		return v.p.wait(lifecycle.Stage(pic.host), pic.since)
 	}
 	moves := v.s.state != lifecycle.Stage(pic.host) && v.s.state == v.o.Status.Provisioning.State
 	if least := v.p.cfg.LeastVisible; least > 0 && moves {
@@ -247,10 +243,11 @@ func (v *visit) consumed(h lifecycle.Host, text string) bool {
 // finish does what is due beside the status.
 func (v *visit) finish(ctx context.Context) error {
 	if e := v.edit(v.h, v.o.Status, false); !e.Empty() {
-		var err error
-		if v.o, err = v.p.kube.EditHost(ctx, v.o, e); err != nil {
+		o, err := v.p.kube.EditHost(ctx, v.o, e)
+		if err != nil {
 			return err
 		}
+		v.o = o
 	}
 	if err := v.p.wishes.Show(ctx, v.o, v.h); err != nil {
 		return err

@@ -154,7 +154,7 @@ func (s suite) snapshots(t *testing.T) {
 	b, uid := s.connect(t, "test"), s.uid("snapshots")
 	Append(t, b, uid, The(wish(uid)), seen(true), seen(false), seen(true))
 	Await(t, "all snapshots", func() bool {
-		hosts, err := b.Snapshots(t.Context(), uid, 1)
+		hosts, err := b.Snapshots(t.Context(), Load(t, b, uid), 1)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -91,7 +91,7 @@ func AwaitFact(tb testing.TB, b *bus.Bus, uid string, s event.Section, fact stri
 // Facts are the names of a host's facts, the oldest first.
 func Facts(tb testing.TB, b *bus.Bus, uid string) []string {
 	tb.Helper()
-	hosts, err := b.Snapshots(tb.Context(), uid, 0)
+	hosts, err := b.Snapshots(tb.Context(), Load(tb, b, uid), 0)
 	if err != nil {
 		tb.Fatalf("snapshots of host %s: %v", uid, err)
 	}
