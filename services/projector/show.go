@@ -21,10 +21,10 @@ const (
 	// onTheWay is how many times longer small changes wait while the host is
 	// on its way to another state.
 	onTheWay = 10
-	// Times that small changes wait at most while the API is busy, of hosts at rest
-	// and of hosts on their way.
-	longestAtRest   = 20 * time.Second
-	longestOnTheWay = time.Minute
+	// Times that small changes wait at most while the API is busy. Of a host in use
+	// somebody may wait for them: that it is on again, say.
+	longest      = time.Minute
+	longestInUse = 20 * time.Second
 )
 
 // Observe shows on the trigger's object what the bus knows of the host.
@@ -58,9 +58,12 @@ func (p *Projector) Observe(ctx context.Context, t bus.Trigger) (time.Duration, 
 // wait is how long a small change in a state still has to wait for company, since it
 // was made. While the API is busy it is asked only once more: each time costs a read.
 func (p *Projector) wait(state v1alpha1.ProvisioningState, since time.Time) time.Duration {
-	least, most := onTheWay*p.cfg.StatusDelay, longestOnTheWay
+	least, most := onTheWay*p.cfg.StatusDelay, longest
 	if state == v1alpha1.StateUnmanaged || lifecycle.AtRest(state) {
-		least, most = p.cfg.StatusDelay, longestAtRest
+		least = p.cfg.StatusDelay
+	}
+	if lifecycle.Used(state) {
+		most = longestInUse
 	}
 	waited := p.now().Sub(since)
 	if waited >= least && waited < most && p.kube.Busy() {
