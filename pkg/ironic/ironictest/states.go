@@ -193,9 +193,13 @@ func checkProvide(_ *call, n *node, _ obj) error {
 	return nil
 }
 
-func checkClean(_ *call, n *node, body obj) error {
+func checkClean(c *call, n *node, body obj) error {
 	if empty(body["clean_steps"]) {
 		return bad("\"clean_steps\" is required when setting target provision state to clean")
+	}
+	of := func(s step) bool { return s.iface == "firmware" }
+	if c.i.cfg.Release < Ironic29 && slices.ContainsFunc(stepsOf(body["clean_steps"]), of) {
+		return bad("Invalid clean_steps: 'firmware' is not one of ['power', 'management', 'deploy', 'bios', 'raid']")
 	}
 	if n.maintenance() {
 		return inMaintenance("cleaning", n)

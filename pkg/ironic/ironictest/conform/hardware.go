@@ -106,8 +106,8 @@ func firmware(c *session) {
 		if r.status == http.StatusOK {
 			c.Errorf("there is firmware: %v", r.body)
 		}
-		c.clean(u, c.updateStep("bios", BIOS2))
-		c.until(u, "clean failed")
+		c.denied(http.StatusBadRequest, "'firmware' is not one of", u, "clean", obj{"clean_steps": []obj{c.updateStep("bios", BIOS2)}})
+		c.fields(c.get(u), obj{"provision_state": "manageable"})
 		return
 	}
 	u := c.managed(m, "a", obj{"firmware_interface": "redfish"})
