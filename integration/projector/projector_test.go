@@ -205,9 +205,15 @@ func TestAHostLivesAndGoesWithTheRightsThatAreShipped(t *testing.T) {
 			s.shows("host-a", v1alpha1.StateRegistering)
 			s.happens(uid, lifecycle.Enrolled{Backend: "redfish", Node: "node-a", Profile: "unknown"}, s.inspected(uid), lifecycle.Started{Kind: event.Prepare}, lifecycle.ReadyForImage{})
 			o := s.shows("host-a", v1alpha1.StateAvailable)
-			if o.Annotations[v1alpha1.StatusAnnotation] == "" || o.Spec.Architecture != "x86_64" || o.Status.HardwareDetails == nil {
+			if o.Status.HardwareDetails == nil {
 				t.Errorf("host is %+v", o)
 			}
+			lab.Eventually(t, patience, "its metadata are written", func() (err error) {
+				if o, err = s.host("host-a"); err == nil && (o.Annotations[v1alpha1.StatusAnnotation] == "" || o.Spec.Architecture != "x86_64") {
+					err = fmt.Errorf("architecture %q, annotations %v", o.Spec.Architecture, o.Annotations)
+				}
+				return err
+			})
 			data := &v1alpha1.HardwareData{}
 			s.must(s.kube.Client.Get(t.Context(), client.ObjectKeyFromObject(o), data))
 			if !metav1.IsControlledBy(data, o) {
@@ -268,7 +274,9 @@ func TestOtherServicesHaveNoOtherRights(t *testing.T) {
 }
 
 // What the way to available costs the API is counted, for many hosts at once.
-func TestAHostCostsFourWritesOfItsStatus(t *testing.T) {
+// A host costs a write of its status for each state till it is available, and one for
+// its power and all else that is known of it then.
+func TestWhatAHostCosts(t *testing.T) {
 	s := newSite(t, false)
 	const hosts = 100
 	began := time.Now()
@@ -288,16 +296,24 @@ func TestAHostCostsFourWritesOfItsStatus(t *testing.T) {
 			phase(lifecycle.Enrolled{Backend: "redfish", Node: "node-" + name, Profile: "unknown"}, lifecycle.Started{Kind: event.Inspect, Step: "read"}, lifecycle.Accepted{Kind: event.Inspect})
 			phase(s.inspected(uid), lifecycle.Started{Kind: event.Prepare, Step: "check"}, lifecycle.Accepted{Kind: event.Prepare})
 			phase(lifecycle.ReadyForImage{})
+			s.happens(uid, lifecycle.Observed{What: event.PowerChanged, On: new(true)})
 		})
 	}
 	all.Wait()
 	for i := range hosts {
 		s.shows(fmt.Sprintf("host-%d", i), v1alpha1.StateAvailable)
+		lab.Eventually(t, patience, "its power is shown", func() error {
+			o, err := s.host(fmt.Sprintf("host-%d", i))
+			if err == nil && !o.Status.PoweredOn {
+				err = errors.New("off")
+			}
+			return err
+		})
 	}
-	t.Logf("%d hosts are available after %s", hosts, time.Since(began).Round(10*time.Millisecond))
+	t.Logf("%d hosts are available and on after %s", hosts, time.Since(began).Round(10*time.Millisecond))
 	counts := s.writes()
 	t.Logf("writes: %v", counts)
-	for kind, most := range map[string]float64{"status": 4, "metadata": 1, "finalizer": 1, "secret": 1, "hardwaredata": 1} {
+	for kind, most := range map[string]float64{"status": 5, "metadata": 1, "finalizer": 1, "secret": 1, "hardwaredata": 1} {
 		if got := counts[kind+" ok"] / hosts; got > most {
 			t.Errorf("%.2f writes of %s a host, want %v", got, kind, most)
 		}
