@@ -43,6 +43,8 @@ func (p *Projector) Look(ctx context.Context, r kube.Ref) (again time.Duration, 
 		g := &glance{versions: p.known(o)}
 		if again, err = p.look(ctx, o, g); err == nil && again == 0 {
 			p.looked.note(o, p.fingerprint(o, g.versions))
+		} else {
+			p.looked.drop(r.UID) // the next look is for what this one left undone
 		}
 		if !errors.Is(err, bus.ErrConflict) && !errors.Is(err, kube.ErrConflict) {
 			break

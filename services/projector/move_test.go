@@ -222,6 +222,24 @@ func TestALostStatusIsShownAgain(t *testing.T) {
 	}
 }
 
+// The copy in the annotation follows, though nothing has happened that would bring it.
+func TestALostStatusIsCopiedAgain(t *testing.T) {
+	s := newSite(t)
+	s.start("a")
+	s.apply("host-a")
+	s.available("host-a")
+	copied := func(o *v1alpha1.BareMetalHost) bool {
+		text, err := json.Marshal(o.Status)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o.Status.Provisioning.State == v1alpha1.StateAvailable && o.Annotations[v1alpha1.StatusAnnotation] == string(text)
+	}
+	s.eventually("host-a", "its status is copied", copied)
+	s.user.ChangeStatus("host-a", func(o *v1alpha1.BareMetalHost) { o.Status = v1alpha1.BareMetalHostStatus{} })
+	s.eventually("host-a", "its status is shown and copied again", copied)
+}
+
 func TestALostTailIsNotedAndTheStatusHolds(t *testing.T) {
 	s := newSite(t)
 	stop := s.start("a")

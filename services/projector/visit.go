@@ -141,10 +141,11 @@ func (v *visit) paint(ctx context.Context, h lifecycle.Host, newest bool) error 
 
 // arrives reports whether the host is shown as available from now on. Of such a host
 // more is known at once, and it runs nothing that a move without its latest status
-// could endanger; so its metadata are written a little later.
+// could endanger; so its metadata are written a little later, unless its status only
+// comes back.
 func (v *visit) arrives(h lifecycle.Host) bool {
 	now := lifecycle.Stage(h)
-	return now == v1alpha1.StateAvailable && v.o.Status.Provisioning.State != now
+	return !v.whole && now == v1alpha1.StateAvailable && v.o.Status.Provisioning.State != now
 }
 
 func (v *visit) written(h lifecycle.Host, w kube.Written) {
