@@ -236,6 +236,8 @@ func TestALostStatusIsCopiedAgain(t *testing.T) {
 		return o.Status.Provisioning.State == v1alpha1.StateAvailable && o.Annotations[v1alpha1.StatusAnnotation] == string(text)
 	}
 	s.eventually("host-a", "its status is copied", copied)
+	s.user.Change("host-a", func(o *v1alpha1.BareMetalHost) { o.Labels = map[string]string{"rack": "7"} }) // so that it has been looked at as it is
+	s.loaded("host-a", "the label is known", func(h lifecycle.Host) bool { return h.Intent.Labels["rack"] == "7" })
 	s.user.ChangeStatus("host-a", func(o *v1alpha1.BareMetalHost) { o.Status = v1alpha1.BareMetalHostStatus{} })
 	s.eventually("host-a", "its status is shown and copied again", copied)
 }
