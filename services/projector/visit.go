@@ -41,7 +41,7 @@ func (v *visit) pass(ctx context.Context, frames []lifecycle.Host) (again time.D
 		if again = v.tooSoon(pic); again > 0 {
 			if pic.minor { // it changes what is said of the host, and not what is
 				v.tell(frames, v.h.Rev)
-				err = v.beside(ctx)
+				err = v.finish(ctx)
 			}
 			return again, err
 		}
@@ -244,17 +244,6 @@ func (v *visit) consumed(h lifecycle.Host, text string) bool {
 
 // finish does what is due beside the status, and lets go of a host that leaves.
 func (v *visit) finish(ctx context.Context) error {
-	if err := v.beside(ctx); err != nil {
-		return err
-	}
-	if v.o.DeletionTimestamp != nil && lifecycle.Leaving(v.h) && v.h.Registration.Removed {
-		return v.p.release(ctx, v.o)
-	}
-	return nil
-}
-
-// beside does what is due beside the status.
-func (v *visit) beside(ctx context.Context) error {
 	if e := v.edit(v.h, v.o.Status, false); !e.Empty() {
 		o, err := v.p.kube.EditHost(ctx, v.o, e)
 		if err != nil {
@@ -262,7 +251,13 @@ func (v *visit) beside(ctx context.Context) error {
 		}
 		v.o = o
 	}
-	return v.p.wishes.Show(ctx, v.o, v.h)
+	if err := v.p.wishes.Show(ctx, v.o, v.h); err != nil {
+		return err
+	}
+	if v.o.DeletionTimestamp != nil && lifecycle.Leaving(v.h) && v.h.Registration.Removed {
+		return v.p.release(ctx, v.o)
+	}
+	return nil
 }
 
 // tell announces the facts of the frames up to a revision, and returns the rest.
