@@ -295,8 +295,7 @@ func TestWhatAHostCosts(t *testing.T) {
 			phase(lifecycle.Started{Kind: event.Enroll, Step: "enroll"}, lifecycle.Accepted{Kind: event.Enroll})
 			phase(lifecycle.Enrolled{Backend: "redfish", Node: "node-" + name, Profile: "unknown"}, lifecycle.Started{Kind: event.Inspect, Step: "read"}, lifecycle.Accepted{Kind: event.Inspect})
 			phase(s.inspected(uid), lifecycle.Started{Kind: event.Prepare, Step: "check"}, lifecycle.Accepted{Kind: event.Prepare})
-			phase(lifecycle.ReadyForImage{})
-			s.happens(uid, lifecycle.Observed{What: event.PowerChanged, On: new(true)})
+			s.happens(uid, lifecycle.ReadyForImage{}, lifecycle.Observed{What: event.PowerChanged, On: new(true)})
 		})
 	}
 	all.Wait()

@@ -105,6 +105,8 @@ type lookFor struct {
 	rev uint64
 	// whole: look at everything, also at what should be done already.
 	whole bool
+	// once: nobody comes again when asked to, so nothing is left for later.
+	once bool
 }
 
 // show brings an object up to what the bus knows. again > 0 asks to be called
@@ -128,7 +130,7 @@ func (p *Projector) show(ctx context.Context, uid string, want lookFor) (again t
 	if err != nil {
 		return 0, err
 	}
-	v := &visit{p: p, o: o, h: h, s: s, before: before, whole: want.whole}
+	v := &visit{p: p, o: o, h: h, s: s, before: before, whole: want.whole, once: want.once}
 	again, err = v.pass(ctx, frames)
 	switch {
 	case errors.Is(err, kube.ErrConflict):

@@ -41,7 +41,7 @@ func (p *Projector) sweep(ctx context.Context) error {
 			continue
 		}
 		behind++
-		if _, err := p.show(ctx, h.UID, lookFor{whole: true}); err != nil {
+		if _, err := p.show(ctx, h.UID, lookFor{whole: true, once: true}); err != nil {
 			p.log.Debug("show a host that is behind", keyHost, h.Name(), keyError, err)
 		}
 	}

@@ -21,8 +21,8 @@ type visit struct {
 	h lifecycle.Host          // as it is now
 	s *screen
 	// before is the host at the revision before the frames.
-	before lifecycle.Host
-	whole  bool
+	before      lifecycle.Host
+	whole, once bool
 	// owes: metadata are still to be written that wait for company.
 	owes bool
 }
@@ -141,11 +141,10 @@ func (v *visit) paint(ctx context.Context, h lifecycle.Host, newest bool) error 
 
 // arrives reports whether the host is shown as available from now on. Of such a host
 // more is known at once, and it runs nothing that a move without its latest status
-// could endanger; so its metadata are written a little later, unless its status only
-// comes back.
+// could endanger; so its metadata are written a little later.
 func (v *visit) arrives(h lifecycle.Host) bool {
 	now := lifecycle.Stage(h)
-	return !v.whole && now == v1alpha1.StateAvailable && v.o.Status.Provisioning.State != now
+	return !v.once && now == v1alpha1.StateAvailable && v.o.Status.Provisioning.State != now
 }
 
 func (v *visit) written(h lifecycle.Host, w kube.Written) {
