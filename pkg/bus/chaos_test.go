@@ -79,7 +79,7 @@ type provisioner struct {
 	NATS, Backend string
 	// Fenced keeps to the window of a claim.
 	Fenced bool
-	// HeldUp is how many in a hundred writes are held up for long.
+	// HeldUp is how many in a hundred writes are held up till they do harm.
 	HeldUp int
 }
 
@@ -136,13 +136,32 @@ func (p provisioner) Step(ctx context.Context, h lifecycle.Host) (lifecycle.Step
 
 func (p provisioner) Do(ctx context.Context, h lifecycle.Host, w lifecycle.Write) error {
 	if rand.IntN(100) < p.HeldUp {
-		time.Sleep(chaosTiming().Quarantine + time.Duration(rand.IntN(1500))*time.Millisecond)
+		p.holdUp(ctx, h)
 	}
 	if !p.Fenced {
 		ctx = context.WithoutCancel(ctx)
 	}
 	_, err := p.call(ctx, http.MethodPut, "/"+h.UID+"/"+w.Name+"?op="+h.Provisioning.Op.ID)
 	return err
+}
+
+// holdUp keeps a write back until it would do the most harm: another replica has made
+// it, the machine was elsewhere, and is again where the write would be accepted.
+func (p provisioner) holdUp(ctx context.Context, h lifecycle.Host) {
+	ctx = context.WithoutCancel(ctx)
+	from, err := p.call(ctx, http.MethodGet, "/"+h.UID)
+	if err != nil {
+		return
+	}
+	time.Sleep(chaosTiming().Quarantine)
+	for away, end := false, time.Now().Add(3*time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		switch state, err := p.call(ctx, http.MethodGet, "/"+h.UID); {
+		case err != nil || state != from:
+			away = true
+		case away:
+			return
+		}
+	}
 }
 
 func (p provisioner) call(ctx context.Context, method, path string) (string, error) {
