@@ -96,14 +96,16 @@ func (w warnings) HandleWarningHeader(_ int, _, text string) {
 	w.log.Debug("the API warns", keyCause, text)
 }
 
-// newClient knows our few kinds beforehand and asks the API for none.
+// newClient knows our few kinds beforehand and asks the API for none. It has the API
+// not look for fields that it does not know: that costs it time with each write, and
+// WriteStatus sees by itself what was not kept.
 func newClient(access *rest.Config, log *slog.Logger) (client.WithWatch, error) {
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, err
 	}
 	c, err := client.NewWithWatch(access, client.Options{
-		Scheme: scheme, Mapper: mapper(), FieldOwner: "metalbus", Log: logr.FromSlogHandler(log.Handler()),
+		Scheme: scheme, Mapper: mapper(), FieldOwner: "metalbus", FieldValidation: metav1.FieldValidationIgnore, Log: logr.FromSlogHandler(log.Handler()),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make a Kubernetes client: %w", err)

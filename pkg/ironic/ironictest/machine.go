@@ -178,9 +178,10 @@ type Faults struct {
 	// RefuseShutdown: the BMC knows no way to ask it.
 	RefuseShutdown bool
 	// Hold keeps something from getting on, as long as it lasts: in the state of
-	// that name the agent is not heard of ("inspect wait", "clean wait", "wait
-	// call-back", which holds live images up too), and changes of power that
-	// somebody asked for are not made ("power").
+	// that name the agent is not heard of, nor the end of a reboot that a step needs
+	// ("inspect wait", "clean wait", "service wait", "wait call-back", which holds live
+	// images up too), and changes of power that somebody asked for are not made
+	// ("power").
 	Hold        string
 	FailInspect string // the agent reports this error with its inventory
 	FailClean   string // the clean step of this name fails

@@ -277,5 +277,8 @@ func (o *operation) rebooted(wait, wake string) error {
 	if err := o.pause(o.i.cfg.Delays.Boot + o.i.cfg.Delays.Step); err != nil {
 		return err
 	}
+	if err := o.held(wait); err != nil {
+		return err
+	}
 	return o.goTo(wake)
 }
