@@ -65,8 +65,9 @@ func (b *Bus) draft(h lifecycle.Host, f lifecycle.Fact) draft {
 
 // stored is the host after the event got its sequence.
 func (d draft) stored(seq uint64) lifecycle.Host {
+	before := d.sectionBefore()
 	return d.after.WithNewest(d.fact.Section(), lifecycle.Meta{
-		Seq: seq, Prev: d.before.Head, Rev: d.before.Rev + 1, ID: d.id, Fact: d.fact.Name(), At: d.at, Extra: d.extra,
+		Seq: seq, Prev: d.before.Head, Before: before, First: before == 0, Rev: d.before.Rev + 1, ID: d.id, Fact: d.fact.Name(), At: d.at, Extra: d.extra,
 	})
 }
 

@@ -88,8 +88,16 @@ func readMeta(h nats.Header, seq uint64) (lifecycle.Meta, error) {
 	if err != nil {
 		return lifecycle.Meta{}, err
 	}
-	return lifecycle.Meta{Seq: seq, Prev: previous(h), Rev: rev, ID: attr(h, "id"), Fact: factOf(attr(h, "type")), At: at}, nil
+	before := header(h, sectionBeforeHeader)
+	m := lifecycle.Meta{Seq: seq, Prev: previous(h), First: before == "0", Rev: rev, ID: attr(h, "id"), Fact: factOf(attr(h, "type")), At: at}
+	m.Before, _ = strconv.ParseUint(before, 10, 64)
+	return m, nil
 }
+
+// sectionBeforeHeader has the sequence of the section's event before, "0" if there is
+// none. It is none of the event's attributes, since it means something in this stream
+// only. Events of versions before 1 lack it.
+const sectionBeforeHeader = "Metalbus-Section-Before"
 
 // factOf is the fact in an event's type. Types that are not ours are no error:
 // the state in the data counts.
@@ -144,6 +152,22 @@ func readData[S any](data []byte) (state any, extra []byte, err error) {
 	return known.State, raw.State, nil
 }
 
+// noState is the state of a section that nothing was recorded in.
+func noState(s event.Section) any {
+	switch s {
+	case event.SectionRegistration:
+		return event.Registration{}
+	case event.SectionInspection:
+		return event.Inspection{}
+	case event.SectionProvisioning:
+		return event.Provisioning{}
+	case event.SectionPower:
+		return event.Power{}
+	default:
+		return event.Intent{}
+	}
+}
+
 // setState puts a decoded section into the host.
 func setState(h *lifecycle.Host, state any) {
 	switch s := state.(type) {
@@ -169,6 +193,9 @@ type draft struct {
 	// extra is the section's new state if it has fields that this version does not know.
 	extra []byte
 }
+
+// sectionBefore is the sequence of the section's event before this one, 0 if there is none.
+func (d draft) sectionBefore() uint64 { return d.before.Newest(d.fact.Section()).Seq }
 
 // message is the draft as a NATS message.
 func (b *Bus) message(ctx context.Context, d *draft) (*nats.Msg, error) {
@@ -199,6 +226,7 @@ func (b *Bus) message(ctx context.Context, d *draft) (*nats.Msg, error) {
 	}
 	setJSON(&e, data)
 	m := &nats.Msg{Subject: b.subj.section(d.after.UID, section), Header: make(nats.Header, 20)}
+	m.Header[sectionBeforeHeader] = []string{strconv.FormatUint(d.sectionBefore(), 10)}
 	return m, writeEvent(ctx, &e, m)
 }
 

@@ -68,24 +68,54 @@ type lastQuery struct {
 // last are the newest messages of the subjects, which may hold wildcards, in
 // the order of their sequences; none newer than upTo unless that is 0.
 func (d *direct) last(ctx context.Context, stream string, upTo uint64, expect int, subjects ...string) ([]stored, error) {
-	query, err := json.Marshal(lastQuery{Subjects: subjects, UpToSeq: upTo})
+	ch, done, err := d.send(stream, lastQuery{Subjects: subjects, UpToSeq: upTo}, min(maxAnswers, expect)+1) // room for all and the end
 	if err != nil {
 		return nil, err
 	}
+	defer done()
+	return d.collect(ctx, ch)
+}
+
+// at is the message of a sequence, none if it is not kept. Its answer has no end to it.
+func (d *direct) at(ctx context.Context, stream string, seq uint64) ([]stored, error) {
+	ch, done, err := d.send(stream, map[string]uint64{"seq": seq}, 1)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	select {
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: read: %w", ErrUnanswered, ctx.Err())
+	case m := <-ch:
+		if header(m.Header, "Status") == "404" {
+			return nil, nil
+		}
+		one, _, err := parseAnswer(m)
+		return []stored{one}, err
+	}
+}
+
+// send asks; the answers come into the channel until done is called.
+func (d *direct) send(stream string, query any, room int) (answers <-chan *nats.Msg, done func(), err error) {
+	body, err := json.Marshal(query)
+	if err != nil {
+		return nil, nil, err
+	}
 	token := strconv.FormatUint(d.next.Add(1), 36)
-	ch := make(chan *nats.Msg, min(maxAnswers, expect)+1) // room for all and the end
+	ch := make(chan *nats.Msg, room)
 	d.mu.Lock()
 	d.waiting[token] = ch
 	d.mu.Unlock()
-	defer func() {
+	done = func() {
 		d.mu.Lock()
 		delete(d.waiting, token)
 		d.mu.Unlock()
-	}()
-	if err := d.nc.PublishRequest(d.prefix+"DIRECT.GET."+stream, d.inbox+"."+token, query); err != nil {
-		return nil, err
 	}
-	return d.collect(ctx, ch)
+	if err := d.nc.PublishRequest(d.prefix+"DIRECT.GET."+stream, d.inbox+"."+token, body); err != nil {
+		done()
+		return nil, nil, err
+	}
+	return ch, done, nil
 }
 
 func (d *direct) collect(ctx context.Context, ch <-chan *nats.Msg) ([]stored, error) {

@@ -44,10 +44,17 @@ func (b *Bus) newest(ctx context.Context, upTo uint64, expect int, subjects ...s
 // stream may get it: one that froze or died answers nothing.
 const readTries = 3
 
-func (b *Bus) read(ctx context.Context, stream string, upTo uint64, expect int, subjects ...string) (messages []stored, err error) {
+func (b *Bus) read(ctx context.Context, stream string, upTo uint64, expect int, subjects ...string) ([]stored, error) {
+	return b.ask(ctx, stream, func(ctx context.Context) ([]stored, error) {
+		return b.direct.last(ctx, stream, upTo, expect, subjects...)
+	})
+}
+
+// ask reads from a stream, several times if need be.
+func (b *Bus) ask(ctx context.Context, stream string, read func(context.Context) ([]stored, error)) (messages []stored, err error) {
 	for range readTries {
 		try, cancel := context.WithTimeout(ctx, b.cfg.Timing.Reply/readTries)
-		messages, err = b.direct.last(try, stream, upTo, expect, subjects...)
+		messages, err = read(try)
 		cancel()
 		if !errors.Is(err, ErrUnanswered) || ctx.Err() != nil {
 			break

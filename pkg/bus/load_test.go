@@ -57,6 +57,78 @@ func TestSnapshotsShowEveryRevision(t *testing.T) {
 	}
 }
 
+// Whoever has read nothing before, and whoever reads what lacks the header that says
+// where the section's event before is, sees the same.
+func TestSnapshotsForANewcomer(t *testing.T) {
+	old := bustest.Server(t)
+	b := bustest.On(t, old, "test")
+	facts := []func(lifecycle.Host) lifecycle.Fact{
+		bustest.The(created("u1")), bustest.The(lifecycle.Started{Kind: event.Enroll, Step: "create"}), bustest.The(lifecycle.Accepted{Kind: event.Enroll}),
+		bustest.The(observed(true)), bustest.The(enrolled().Fact), again, bustest.The(observed(false)), bustest.The(lifecycle.Skipped{}),
+	}
+	var want []lifecycle.Host
+	for _, f := range facts {
+		want = append(want, bustest.Append(t, b, "u1", f))
+		bustest.Append(t, b, "u2", f)
+	}
+	snapshots := func(t *testing.T, b *bus.Bus, without ...string) {
+		t.Helper()
+		got, err := b.Snapshots(t.Context(), bustest.Load(t, b, "u1"), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		unsaid := cmp.FilterPath(func(p cmp.Path) bool { return slices.Contains(without, p.Last().String()) }, cmp.Ignore())
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(lifecycle.Host{}), unsaid); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+	t.Run("a newcomer", func(t *testing.T) { snapshots(t, bustest.On(t, old, "newcomer")) })
+	t.Run("a log of an older version", func(t *testing.T) {
+		s := bustest.Server(t)
+		b := bustest.On(t, s, "newcomer")
+		_, from := raw(t, old)
+		_, to := raw(t, s)
+		stream, err := from.Stream(t.Context(), bus.StreamHost)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for seq := range uint64(2 * len(facts)) {
+			m, err := stream.GetMsg(t.Context(), seq+1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.Header.Del("Metalbus-Section-Before")
+			if _, err := to.PublishMsg(t.Context(), &nats.Msg{Subject: m.Subject, Header: m.Header, Data: m.Data}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		snapshots(t, b, ".Before", ".First", ".Epoch")
+	})
+}
+
+// What came from the base of a restored host is in all of its snapshots.
+func TestSnapshotsOfARestoredHost(t *testing.T) {
+	b := bustest.New(t)
+	h, err := b.Append(t.Context(), lifecycle.Host{UID: "u1", Rev: 17}, restored(lifecycle.Host{UID: "u1"}, base(17)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, on := range []bool{false, true, false} {
+		h = bustest.Append(t, b, "u1", bustest.The(observed(on)))
+	}
+	got, err := b.Snapshots(t.Context(), h, 17)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var power []bool
+	for _, s := range got {
+		power = append(power, *s.Power.On)
+	}
+	if diff := cmp.Diff([]bool{true, false, true, false}, power); diff != "" {
+		t.Errorf("power (-want +got):\n%s", diff)
+	}
+}
+
 func TestSnapshotsGoBackAsFarAsTheLog(t *testing.T) {
 	b := bustest.New(t)
 	bustest.Append(t, b, "u1", bustest.The(created("u1")))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/metalbus/metalbus/api/event"
 	"github.com/metalbus/metalbus/pkg/lifecycle"
 )
 
@@ -21,7 +22,7 @@ func (b *Bus) Snapshots(ctx context.Context, h lifecycle.Host, afterRev uint64) 
 			break
 		}
 		var err error
-		if h, err = b.loadAt(ctx, h.UID, newest.Prev); err != nil {
+		if h, err = b.back(ctx, h); err != nil {
 			return nil, err
 		}
 		if h.Head != newest.Prev {
@@ -30,4 +31,39 @@ func (b *Bus) Snapshots(ctx context.Context, h lifecycle.Host, afterRev uint64) 
 	}
 	slices.Reverse(hosts)
 	return hosts, nil
+}
+
+// back is the host before its newest event. Servers look for the state at a point of the
+// log among all hosts, so it is put together from what changed where that can be told.
+func (b *Bus) back(ctx context.Context, h lifecycle.Host) (lifecycle.Host, error) {
+	section, newest := h.NewestFact()
+	r := record{section: section, state: noState(section)}
+	known := newest.First
+	if newest.Before > 0 {
+		var err error
+		if r, known, err = b.recordAt(ctx, newest.Before); err != nil {
+			return h, err
+		}
+	}
+	if !known || r.section != section || h.Intent.Base != nil {
+		return b.loadAt(ctx, h.UID, newest.Prev)
+	}
+	if intent, ok := r.state.(event.Intent); ok && intent.Base != nil {
+		return b.loadAt(ctx, h.UID, newest.Prev)
+	}
+	setState(&h, r.state)
+	return h.Without(section, r.meta), nil
+}
+
+// recordAt is the event of that sequence; ok is false if it is no longer kept.
+func (b *Bus) recordAt(ctx context.Context, seq uint64) (r record, ok bool, err error) {
+	if r, ok = b.cache.get(seq); ok {
+		return r, true, nil
+	}
+	messages, err := b.ask(ctx, StreamHost, func(ctx context.Context) ([]stored, error) { return b.direct.at(ctx, StreamHost, seq) })
+	if err != nil || len(messages) == 0 {
+		return r, false, err
+	}
+	r, err = b.decodeRecord(messages[0])
+	return r, err == nil, err
 }

@@ -39,6 +39,10 @@ type Meta struct {
 	// Prev is the sequence of the host's event before this one, 0 if it is the first:
 	// what the append was checked against.
 	Prev uint64
+	// Before is the sequence of the section's event before this one. It is 0 if there
+	// is none, which First says, or if it is not known.
+	Before uint64
+	First  bool
 	// Extra is the section's state as it is on the bus, if it holds fields
 	// that this version does not know; the bus keeps them.
 	Extra []byte
@@ -71,6 +75,18 @@ func (h Host) WithNewest(s event.Section, m Meta) Host {
 	if m.Rev >= h.Rev {
 		h.Rev, h.Head = m.Rev, m.Seq
 	}
+	return h
+}
+
+// Without is the host without its newest event, whose section had the event of older
+// before. The caller has put that section's state back already.
+func (h Host) Without(s event.Section, older Meta) Host {
+	newest := maps.Clone(h.newest)
+	h.Rev, h.Head = newest[s].Rev-1, newest[s].Prev
+	if newest[s] = older; older.Seq == 0 {
+		delete(newest, s)
+	}
+	h.newest = newest
 	return h
 }
 
