@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -33,6 +34,7 @@ type Cluster struct {
 	now     func() time.Time
 	metrics *metrics
 	slots   chan struct{} // one for each write under way
+	busy    atomic.Int64  // when more than half of them were last taken, in Unix nanoseconds
 
 	// Hosts are the hosts as they were last seen.
 	Hosts *Hosts
@@ -145,10 +147,18 @@ func (c *Cluster) logged(ctx context.Context) context.Context {
 	return logr.NewContext(ctx, logr.FromSlogHandler(c.log.Handler()))
 }
 
-// Busy reports whether the API is kept busy by writes to hosts, so that whatever can
-// wait had better wait: what is said beside a state, and objects of less interest.
-// Those who wait for it have to come to an end by themselves.
-func (c *Cluster) Busy() bool { return 2*len(c.slots) > cap(c.slots) }
+// calm is how long writes have to be few before the API is not busy any more.
+const calm = 3 * time.Second
+
+// Busy reports whether the API is kept busy by writes to hosts, or was just now, so
+// that whatever can wait had better wait: what is said beside a state, and objects of
+// less interest. Those who wait for it have to come to an end by themselves.
+func (c *Cluster) Busy() bool {
+	return c.many() || c.now().Sub(time.Unix(0, c.busy.Load())) < calm
+}
+
+// many reports whether more than half of the writes that may be under way are.
+func (c *Cluster) many() bool { return 2*len(c.slots) > cap(c.slots) }
 
 // write makes one write when there is a slot for it, within a bounded time,
 // and counts it.
@@ -156,6 +166,9 @@ func (c *Cluster) write(ctx context.Context, kind, doing string, do func(context
 	select {
 	case c.slots <- struct{}{}:
 		defer func() { <-c.slots }()
+		if c.many() {
+			c.busy.Store(c.now().UnixNano())
+		}
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -103,7 +103,7 @@ func (p *Projector) follow(ctx context.Context, o *v1alpha1.BareMetalHost, h lif
 			return 0, err
 		}
 	}
-	if next.Hash != h.Intent.Hash {
+	if next.Hash != h.Intent.Hash && !over(h) {
 		p.warn(o, h, next)
 		return 0, p.record(ctx, h, next, "")
 	}
@@ -111,6 +111,10 @@ func (p *Projector) follow(ctx context.Context, o *v1alpha1.BareMetalHost, h lif
 	// it: a status that was lost, a generation that asks nothing new.
 	return p.show(ctx, string(o.UID), lookFor{whole: true})
 }
+
+// over reports whether a host leaves and its services are done with it. What changes
+// from then on, such as a Secret that is let go of, is nobody's business any more.
+func over(h lifecycle.Host) bool { return lifecycle.Leaving(h) && h.Registration.Removed }
 
 // surroundings claims what a host needs and finds what is known beside its object.
 func (p *Projector) surroundings(ctx context.Context, o *v1alpha1.BareMetalHost, h lifecycle.Host, g *glance) (*v1alpha1.BareMetalHost, surroundings, error) {

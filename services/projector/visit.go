@@ -253,7 +253,7 @@ func (v *visit) finish(ctx context.Context) error {
 	if err := v.p.wishes.Show(ctx, v.o, v.h); err != nil {
 		return err
 	}
-	if v.o.DeletionTimestamp != nil && lifecycle.Leaving(v.h) && v.h.Registration.Removed {
+	if v.o.DeletionTimestamp != nil && over(v.h) && slices.Contains(v.o.Finalizers, v1alpha1.BareMetalHostFinalizer) {
 		return v.p.release(ctx, v.o)
 	}
 	return nil

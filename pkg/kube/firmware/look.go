@@ -26,7 +26,7 @@ const (
 	// quiet is when a host is looked at again whose objects can wait while the API is
 	// busy, and longestWait how long they do at most.
 	quiet       = 2 * time.Second
-	longestWait = time.Minute
+	longestWait = 3 * time.Minute
 	// lookTime bounds all that is done in a look.
 	lookTime = time.Minute
 )
