@@ -47,6 +47,23 @@ func (t Timing) conflict() time.Duration {
 	return t.Conflict + rand.N(3*t.Conflict+1) //nolint:gosec // spreads load
 }
 
+// crowd is to how much together makes long waits end at once, and long is what it takes
+// for long.
+const (
+	crowd = time.Second
+	long  = 10 * time.Second
+)
+
+// onASecond makes a long wait a little longer, so that all of them end on a second. What
+// a server does to hand out what is due, and to store that it did, does not grow with how
+// much that is, but with how much is waiting; so it had better be seldom.
+func onASecond(now time.Time, d time.Duration) time.Duration {
+	if d < long {
+		return d
+	}
+	return now.Add(d + crowd - 1).Truncate(crowd).Sub(now)
+}
+
 // around is within a tenth of d, so that what began together does not stay together.
 func around(d time.Duration) time.Duration {
 	if d < 10 {

@@ -97,3 +97,18 @@ func TestHeldUpByEitherClock(t *testing.T) {
 		})
 	}
 }
+
+func TestLongWaitsEndOnASecond(t *testing.T) {
+	at := time.Date(2026, 11, 30, 12, 0, 0, 300e6, time.UTC)
+	for name, c := range map[string]struct{ wait, want time.Duration }{
+		"a short one stays":         {9999 * time.Millisecond, 9999 * time.Millisecond},
+		"a long one is made longer": {60 * time.Second, 60*time.Second + 700*time.Millisecond},
+		"one that ends there stays": {59*time.Second + 700*time.Millisecond, 59*time.Second + 700*time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := onASecond(at, c.wait); got != c.want {
+				t.Errorf("%s, want %s", got, c.want)
+			}
+		})
+	}
+}

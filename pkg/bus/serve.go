@@ -230,7 +230,7 @@ func (v *visit) carryOut(ctx context.Context, step lifecycle.Step) verdict {
 		switch {
 		case !v.token && !v.t.Wake:
 		case s.Steady:
-			return again("waiting", around(s.Every))
+			return again("waiting", onASecond(v.b.clock(), around(s.Every)))
 		default:
 			return again("waiting", v.b.cfg.Timing.poll(s.Every, v.t.Deliveries))
 		}

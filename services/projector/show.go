@@ -80,7 +80,7 @@ func (p *Projector) unseen(ctx context.Context, t bus.Trigger) (time.Duration, e
 		return 0, nil
 	}
 	h, err := p.bus.Load(ctx, t.UID)
-	if err != nil || !h.Exists() || !p.kube.Config().Watches(h.Intent.Namespace) {
+	if err != nil || !h.Exists() || forgotten(h) || !p.kube.Config().Watches(h.Intent.Namespace) {
 		return 0, err
 	}
 	_, err = p.kube.Read(ctx, refOf(h))
