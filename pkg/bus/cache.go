@@ -3,7 +3,7 @@ package bus
 import "sync"
 
 // cache keeps decoded events by their sequence in METAL_HOST, which names one
-// event for ever. It holds two generations; what is used moves to the young
+// event for as long as the log does not lose its end: who reads compares. It holds two generations; what is used moves to the young
 // one, and when that is full the old one goes.
 type cache struct {
 	mu         sync.Mutex

@@ -28,6 +28,7 @@ type record struct {
 	section event.Section
 	meta    lifecycle.Meta
 	state   any
+	time    string // as it is in the header: with the id it tells events apart
 }
 
 // errForeign: the section was written by somebody who does not own it.
@@ -35,7 +36,7 @@ var errForeign = errors.New("written by somebody else than the section's service
 
 // decodeRecord is parseRecord with the cache before it.
 func (b *Bus) decodeRecord(m stored) (record, error) {
-	if r, ok := b.cache.get(m.seq); ok {
+	if r, ok := b.cache.get(m.seq); ok && r.is(m) {
 		return r, nil
 	}
 	r, err := b.parseRecord(m)
@@ -43,6 +44,12 @@ func (b *Bus) decodeRecord(m stored) (record, error) {
 		b.cache.put(m.seq, r)
 	}
 	return r, err
+}
+
+// is reports whether the record is that of the message. A log that lost its end gives
+// the same sequences to other events.
+func (r record) is(m stored) bool {
+	return r.meta.ID == attr(m.header, "id") && r.time == attr(m.header, "time")
 }
 
 // parseRecord reads a stored event of a host. A message with another source
@@ -72,6 +79,7 @@ func (r *record) read(m stored) (err error) {
 	if r.meta, err = readMeta(m.header, m.seq); err != nil {
 		return err
 	}
+	r.time = attr(m.header, "time")
 	r.state, r.meta.Extra, err = readState(r.section, m.data)
 	return err
 }

@@ -192,3 +192,32 @@ func TestSecretsAreFoundByType(t *testing.T) {
 		})
 	}
 }
+
+// A log that lost its end gives the same sequences to other events: what was read
+// before must not be taken for what is there now.
+func TestASequenceThatNamesAnotherEvent(t *testing.T) {
+	b := &Bus{cfg: Config{Cluster: "c1"}, cache: newCache(8)}
+	at := func(id, time, data string) stored {
+		return stored{subject: "metal.c1.host.u1.power", seq: 17, data: []byte(data), header: nats.Header{
+			"ce-specversion": {"1.0"}, "ce-id": {id}, "ce-time": {time}, "ce-hostrev": {"5"},
+			"ce-type": {event.Type(event.SectionPower, event.PowerChanged)}, "ce-source": {event.Source("c1", event.SectionPower.Writer())},
+		}}
+	}
+	for _, c := range []struct {
+		m    stored
+		want bool
+	}{
+		{at("u1/5/changed", "2026-11-30T12:00:00Z", `{"state":{"on":true}}`), true},
+		{at("u1/5/changed", "2026-11-30T12:00:00Z", `{"state":{"on":true}}`), true},
+		{at("u1/5/changed", "2026-11-30T12:07:00Z", `{"state":{"on":false}}`), false},
+		{at("u1/6/changed", "2026-11-30T12:07:00Z", `{"state":{"on":true}}`), true},
+	} {
+		r, err := b.decodeRecord(c.m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if power, ok := r.state.(event.Power); !ok || power.On == nil || *power.On != c.want {
+			t.Errorf("%s of %s: %+v, want on %t", c.m.header["ce-id"], c.m.header["ce-time"], r.state, c.want)
+		}
+	}
+}

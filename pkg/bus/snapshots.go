@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/metalbus/metalbus/api/event"
 	"github.com/metalbus/metalbus/pkg/lifecycle"
@@ -44,8 +45,9 @@ func (b *Bus) back(ctx context.Context, h lifecycle.Host) (lifecycle.Host, error
 		if r, known, err = b.recordAt(ctx, newest.Before); err != nil {
 			return h, err
 		}
+		known = known && r.section == section && r.meta.Rev < newest.Rev && strings.HasPrefix(r.meta.ID, h.UID+"/")
 	}
-	if !known || r.section != section || h.Intent.Base != nil {
+	if !known || h.Intent.Base != nil {
 		return b.loadAt(ctx, h.UID, newest.Prev)
 	}
 	if intent, ok := r.state.(event.Intent); ok && intent.Base != nil {
