@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -64,7 +65,8 @@ func (b *Bus) openNotes(ctx context.Context, service string) (*notes, error) {
 func (n *notes) key(seq uint64) string { return n.prefix() + strconv.FormatUint(seq, 10) }
 func (n *notes) prefix() string        { return n.b.cfg.Cluster + "." + n.service + "." }
 
-// watch follows the counts.
+// watch follows the counts. It returns once those are known that there were: a message
+// must not be handled before that.
 func (n *notes) watch(ctx context.Context) (err error) {
 	if n.kv, err = n.b.js.KeyValue(ctx, BucketCrashed); err != nil {
 		return err
@@ -72,15 +74,26 @@ func (n *notes) watch(ctx context.Context) (err error) {
 	if n.watcher, err = n.kv.Watch(ctx, n.prefix()+"*"); err != nil {
 		return err
 	}
-	updates := n.watcher.Updates()
+	updates, known := n.watcher.Updates(), make(chan struct{})
 	go func() {
+		seen := sync.OnceFunc(func() { close(known) })
+		defer seen()
 		for e := range updates {
-			if e != nil { // nil ends what was there at the beginning
+			if e == nil { // what was there at the beginning ends
+				seen()
+			} else {
 				n.noted(e)
 			}
 		}
 	}()
-	return nil
+	select {
+	case <-known:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(n.b.cfg.Timing.Reply):
+		return ErrUnanswered
+	}
 }
 
 func (n *notes) noted(e jetstream.KeyValueEntry) {
@@ -114,20 +127,31 @@ func (n *notes) count(ctx context.Context, seq uint64) error {
 	for ctx.Err() == nil {
 		e, err := n.kv.Get(ctx, n.key(seq))
 		if errors.Is(err, jetstream.ErrKeyNotFound) {
-			if _, err = n.kv.Create(ctx, n.key(seq), []byte("1")); err == nil || !errors.Is(err, jetstream.ErrKeyExists) {
-				return err
+			if _, err = n.kv.Create(ctx, n.key(seq), []byte("1")); errors.Is(err, jetstream.ErrKeyExists) {
+				continue
 			}
-			continue
+			return n.counted(seq, 1, err)
 		}
 		if err != nil {
 			return err
 		}
 		count, _ := strconv.Atoi(string(e.Value()))
-		if _, err = n.kv.Update(ctx, n.key(seq), []byte(strconv.Itoa(count+1)), e.Revision()); err == nil || !isConflict(err) {
-			return err
+		if _, err = n.kv.Update(ctx, n.key(seq), []byte(strconv.Itoa(count+1)), e.Revision()); !isConflict(err) {
+			return n.counted(seq, count+1, err)
 		}
 	}
 	return ctx.Err()
+}
+
+// counted remembers a count of our own at once: the message may come before the watch
+// tells of it.
+func (n *notes) counted(seq uint64, count int, err error) error {
+	if err == nil {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.deaths[seq] = count
+	}
+	return err
 }
 
 // condemned reports whether too many processes died with the message in hand.

@@ -43,6 +43,7 @@ func (b *Bus) replayInto(ctx context.Context, o replayOptions, yield func(stored
 	if err != nil {
 		return err
 	}
+	defer b.discard(ctx, o.stream, c)
 	if info := c.CachedInfo(); !o.follow && info != nil && info.NumPending == 0 {
 		return nil
 	}
@@ -62,6 +63,20 @@ func (b *Bus) replayInto(ctx context.Context, o replayOptions, yield func(stored
 		case !yield(m), left == 0 && !o.follow:
 			return nil
 		}
+	}
+}
+
+// discard ends a consumer that was made to be read once. Left alone it would end by
+// itself, after minutes; till then it counts among those that a stream may have.
+func (b *Bus) discard(ctx context.Context, stream string, c jetstream.Consumer) {
+	info := c.CachedInfo()
+	if info == nil || b.state.down() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.cfg.Timing.Reply)
+	defer cancel()
+	if err := b.js.DeleteConsumer(ctx, stream, info.Name); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+		b.log.DebugContext(ctx, "end a consumer that was read once", keyConsumer, stream+"/"+info.Name, keyError, err.Error())
 	}
 }
 

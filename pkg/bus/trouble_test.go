@@ -256,3 +256,28 @@ func TestDeadLettersAreReplayedByAWake(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// A stream takes a thousand consumers: whoever reads one often must not use them up.
+func TestReadingLeavesNoConsumers(t *testing.T) {
+	s := bustest.Server(t)
+	b := bustest.On(t, s, "test")
+	bustest.Append(t, b, "u1", bustest.The(created("u1")))
+	bustest.Serve(t, b, bustest.Registrar(func(lifecycle.Host) (lifecycle.Step, error) { boom(); return nil, nil }))
+	bustest.Await(t, "a dead letter", func() bool { return len(bustest.DeadLetters(t, b)) == 1 })
+	for range 5 {
+		bustest.DeadLetters(t, b)
+		bustest.Clean(t, b)
+	}
+	_, js := raw(t, s)
+	for name := range map[string]bool{bus.StreamDead: true, bus.StreamHost: true} {
+		stream, err := js.Stream(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for c := range stream.ListConsumers(t.Context()).Info() {
+			if c.Config.Durable == "" {
+				t.Errorf("stream %s has kept consumer %s", name, c.Name)
+			}
+		}
+	}
+}
