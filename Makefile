@@ -31,9 +31,10 @@ test: unit integration ## everything, under the race detector; without a contain
 unit: ## the tests that need no other process
 	CGO_ENABLED=1 go test -race -timeout 20m ./...
 
+# Go does not know a test's result by the programs that it ran, so they are named to it.
 integration: build ## real programs, a real Kubernetes API, real NATS, containers
 	@rm -f $(LEFT_OUT)
-	cd integration && METALBUS_LEFT_OUT=$(LEFT_OUT) CGO_ENABLED=1 go test -race -p 1 -timeout 40m ./...
+	cd integration && METALBUS_PROGRAMS="$$(cat $(METALBUS_BIN)/* | cksum)" METALBUS_LEFT_OUT=$(LEFT_OUT) CGO_ENABLED=1 go test -race -p 1 -timeout 40m ./...
 	@.ci/left-out $(LEFT_OUT)
 
 integration-replicas: build ## 200 hosts: replicas that die under them, and a move to another cluster; without the race detector

@@ -15,6 +15,8 @@ import (
 	"github.com/moby/moby/client"
 	"github.com/testcontainers/testcontainers-go"
 	tcnetwork "github.com/testcontainers/testcontainers-go/network"
+
+	"github.com/metalbus/metalbus/integration/internal/programs"
 )
 
 // lastBytes is how much of a container's log a failed test shows.
@@ -55,6 +57,7 @@ type Container struct {
 // capabilities, nothing writable but /data and /tmp.
 func (s *Session) Start(tb testing.TB, program, name string, aliases map[*Network]string, options ...testcontainers.ContainerCustomizer) *Container {
 	tb.Helper()
+	programs.Used()
 	engine, err := testcontainers.NewDockerClientWithOpts(tb.Context())
 	if err != nil {
 		tb.Fatal(err)

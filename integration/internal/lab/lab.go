@@ -76,8 +76,11 @@ func (l *Lab) close() {
 	_ = os.RemoveAll(l.dir)
 }
 
-// Program is the path of one of our programs.
-func (l *Lab) Program(name string) string { return filepath.Join(l.bin, name) }
+// Program is the path of one of our programs, for a test that runs it.
+func (l *Lab) Program(name string) string {
+	programs.Used()
+	return filepath.Join(l.bin, name)
+}
 
 // Kube is the API that all tests of the package share; each takes a namespace
 // of its own in it. Our CRDs are there.

@@ -142,6 +142,11 @@ func (g group) command(ctx context.Context, root string, args ...string) *exec.C
 	return cmd
 }
 
+// Used is called by a test that runs a program. What a test has read of its
+// environment Go knows its result by, and not what it has run: METALBUS_PROGRAMS is read
+// for that alone, and tells programs apart.
+func Used() { _ = os.Getenv("METALBUS_PROGRAMS") }
+
 // Folder is where the tests find the programs: in the folder that the
 // environment variable METALBUS_BIN names, as they are, else in bin at the
 // repository's root, built anew where out of date.
