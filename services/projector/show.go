@@ -22,8 +22,7 @@ const (
 	// on its way to another state.
 	onTheWay = 10
 	// Times that small changes wait at most while the API is busy. Of a host in use
-	// somebody may wait for them: that it is on again, say. As often it is seen whether
-	// the API still is.
+	// somebody may wait for them: that it is on again, say.
 	longest      = time.Minute
 	longestInUse = 20 * time.Second
 )
@@ -57,7 +56,7 @@ func (p *Projector) Observe(ctx context.Context, t bus.Trigger) (time.Duration, 
 }
 
 // wait is how long a small change in a state still has to wait for company, since it
-// was made. While the API is busy it is asked every now and then: each time costs a read.
+// was made. While the API is busy it is asked only once more: each time costs a read.
 func (p *Projector) wait(state v1alpha1.ProvisioningState, since time.Time) time.Duration {
 	least, most := onTheWay*p.cfg.StatusDelay, longest
 	if state == v1alpha1.StateUnmanaged || lifecycle.AtRest(state) {
@@ -68,7 +67,7 @@ func (p *Projector) wait(state v1alpha1.ProvisioningState, since time.Time) time
 	}
 	waited := p.now().Sub(since)
 	if waited >= least && waited < most && p.kube.Busy() {
-		return min(most-waited, longestInUse)
+		return most - waited
 	}
 	return least - waited
 }
