@@ -38,14 +38,14 @@ integration: build ## real programs, a real Kubernetes API, real NATS, container
 	@.ci/left-out $(LEFT_OUT)
 
 integration-replicas: build ## 200 hosts: replicas that die under them, and a move to another cluster; without the race detector
-	cd integration && METALBUS_FLEET=200 CGO_ENABLED=0 go test -v -timeout 30m -run 'TestReplicas|TestAFleet' ./system
+	cd integration && METALBUS_FLEET=200 CGO_ENABLED=0 go test -count=1 -v -timeout 30m -run 'TestReplicas|TestAFleet' ./system
 
 integration-ironic: ## what the fake Ironic promises, on real Ironics of all releases, and all stories for one; an hour, the first time needs root
-	cd integration && CGO_ENABLED=0 go test -v -timeout 150m -run TestConformance ./ironic -full 21,29,39
-	cd integration && CGO_ENABLED=0 go test -v -timeout 60m -parallel 8 -run TestOnARealIronic ./stories -real .
+	cd integration && CGO_ENABLED=0 go test -count=1 -v -timeout 150m -run TestConformance ./ironic -full 21,29,39
+	cd integration && CGO_ENABLED=0 go test -count=1 -v -timeout 60m -parallel 8 -run TestOnARealIronic ./stories -real .
 
 integration-agent: ## one machine's way with the real ironic-python-agent; needs root
-	cd integration && CGO_ENABLED=0 go test -v -tags realagent -timeout 60m ./ironic/realagent
+	cd integration && CGO_ENABLED=0 go test -count=1 -v -tags realagent -timeout 60m ./ironic/realagent
 
 # The first two modules at once, as most of the work is reading what they share.
 # The third would have the linter read all of Kubernetes from its sources.

@@ -104,7 +104,7 @@ func readMeta(h nats.Header, seq uint64) (lifecycle.Meta, error) {
 
 // sectionBeforeHeader has the sequence of the section's event before, "0" if there is
 // none. It is none of the event's attributes, since it means something in this stream
-// only. Events of versions before 1 lack it.
+// only. Older logs lack it.
 const sectionBeforeHeader = "Metalbus-Section-Before"
 
 // factOf is the fact in an event's type. Types that are not ours are no error:

@@ -269,7 +269,7 @@ func TestReadingLeavesNoConsumers(t *testing.T) {
 		bustest.Clean(t, b)
 	}
 	_, js := raw(t, s)
-	for name := range map[string]bool{bus.StreamDead: true, bus.StreamHost: true} {
+	for _, name := range []string{bus.StreamDead, bus.StreamHost} {
 		stream, err := js.Stream(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
